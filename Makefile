@@ -1,0 +1,25 @@
+# `make tune` and `make test` each work alone and first: both set up .venv from the lock file.
+# PIP_FLAGS goes to pip install: for a CPU-only torch, --extra-index-url with the CPU index that pytorch.org names.
+
+PYTHON ?= python3
+PIP_FLAGS ?=
+CONFIG ?= configs/hybrid.yaml
+
+.PHONY: tune test lint
+
+tune: .venv/installed
+	.venv/bin/python -m harness tune $(CONFIG)
+
+test: .venv/installed
+	.venv/bin/python -m pytest
+
+lint: .venv/installed
+	.venv/bin/ruff check .
+	.venv/bin/ruff format --check .
+	.venv/bin/mypy
+
+.venv/installed: requirements.lock pyproject.toml
+	$(PYTHON) -m venv .venv
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) -r requirements.lock
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	touch $@

@@ -1,0 +1,50 @@
+"""Find the fusion weight and K that serve a hybrid search best, from labelled prompts. The commands as functions.
+
+Importing this package is cheap; each function imports what it needs.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from harness.commands.evaluate import Evaluation
+    from harness.commands.search import Explanation
+    from harness.commands.tune import TuneResult
+    from harness.config import Config
+    from harness.progress import Progress
+
+__all__ = ["evaluate", "search", "tune"]
+
+
+def tune(
+    config: Config | str | Path, *, name: str | None = None, fresh: bool = False, progress: Progress | None = None
+) -> TuneResult:
+    """Run, or go on with, the study that the config describes; see `harness.commands.tune.tune`."""
+    from harness.commands.tune import tune as run
+
+    return run(config, name=name, fresh=fresh, progress=progress)
+
+
+def evaluate(
+    config: Config | str | Path,
+    *,
+    weights: str | Path | None = None,
+    runs: tuple[str | Path, ...] = (),
+    ties: str = "doc_id",
+    progress: Progress | None = None,
+) -> Evaluation:
+    """Every measure for a fixed setting or foreign runs, beside the baselines; see `harness.commands.evaluate.evaluate`."""
+    from harness.commands.evaluate import evaluate as run
+
+    return run(config, weights=weights, runs=runs, ties=ties, progress=progress)
+
+
+def search(
+    config: Config | str | Path, text: str, *, weights: str | Path | None = None, progress: Progress | None = None
+) -> Explanation:
+    """One prompt's results with the rank and score that each retriever gave; see `harness.commands.search.search`."""
+    from harness.commands.search import search as run
+
+    return run(config, text, weights=weights, progress=progress)

@@ -1,0 +1,284 @@
+"""The command line: the only place that prints and exits. Results on stdout, progress and news on stderr.
+
+Exit codes: 0 done, 1 a check said no, 2 the user's input is wrong, 3 the surroundings failed or no trial completed,
+70 a bug, 130 interrupted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import shlex
+import sys
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from harness.errors import HarnessError, InterruptedStudyError, SurroundingsError
+
+if TYPE_CHECKING:
+    from harness.commands.evaluate import Evaluation
+    from harness.commands.search import Explanation
+    from harness.commands.tune import TuneResult
+
+WIDTH = 120  # of tables where stdout is no terminal
+SHOWN_NAMES = {
+    "keyword": "keyword alone",
+    "semantic": "semantic alone",
+    "equal": "equal weights",
+    "rrf": "RRF 60",
+    "best_trial": "best trial",
+}
+
+app = typer.Typer(
+    add_completion=False,
+    no_args_is_help=True,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Find the fusion weight and K that serve a hybrid search best, and learn how far to trust the answer.",
+)
+ConfigArgument = Annotated[Path, typer.Argument(metavar="CONFIG", help="The study's YAML file.", show_default=False)]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+WeightsOption = Annotated[Path | None, typer.Option("--weights", help="A weights.yaml: the setting to use.")]
+
+
+class Bars:
+    """Progress on stderr: bars with the time that is left, gone when the work is done; news as plain lines above."""
+
+    def __init__(self) -> None:
+        from rich.console import Console
+
+        self._console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
+
+    @contextlib.contextmanager
+    def __call__(self, description: str, total: int) -> Iterator[Callable[[int], None]]:
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+        from rich.progress import Progress as RichProgress
+
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+        with RichProgress(*columns, console=self._console, transient=True) as bars:
+            task = bars.add_task(description, total=total)
+            yield lambda steps: bars.advance(task, steps)
+
+    def say(self, line: str) -> None:
+        """Print one line of news."""
+        self._console.print(line)
+
+
+@app.command()
+def tune(
+    config: ConfigArgument,
+    name: Annotated[str | None, typer.Option("--name", help="Another study name: a study folder of its own.")] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Start over; a study of that name is moved aside.")] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Run the study that CONFIG describes, or go on with it, and write its folder under studies/."""
+    from harness.commands.tune import tune as run
+
+    result = run(config, name=name, fresh=fresh, progress=Bars())
+    print_json(result.summary) if as_json else print_tune(result, config)
+
+
+@app.command()
+def evaluate(
+    config: ConfigArgument,
+    weights: WeightsOption = None,
+    run: Annotated[list[Path] | None, typer.Option("--run", help="A TREC run to score; may be given again.")] = None,
+    ties: Annotated[
+        str, typer.Option("--ties", help="How a run's equal scores are ordered: doc_id, trec_eval, or rank.")
+    ] = "doc_id",
+    as_json: JsonOption = False,
+) -> None:
+    """Score a fixed setting, or foreign TREC runs, by every measure, beside the baselines."""
+    from harness.commands.evaluate import evaluate as score
+
+    result = score(config, weights=weights, runs=tuple(run or ()), ties=ties, progress=Bars())
+    print_json(result.to_dict()) if as_json else print_evaluation(result)
+
+
+@app.command()
+def search(
+    config: ConfigArgument,
+    text: Annotated[str, typer.Argument(metavar="TEXT", help="The prompt.", show_default=False)],
+    weights: WeightsOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Explain one prompt: each result's keyword rank and score, semantic rank and score, and fused score."""
+    from harness.commands.search import search as explain
+
+    result = explain(config, text, weights=weights, progress=Bars())
+    print_json(result.to_dict()) if as_json else print_explanation(result)
+
+
+def print_json(value: dict[str, Any]) -> None:
+    """One strict JSON object on stdout."""
+    print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
+
+
+def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """A plain table: the first column to the left, numbers to the right, nothing cut off."""
+    widths = [max(len(row[i]) for row in [headings, *rows]) for i in range(len(headings))]
+    for row in (headings, *rows):
+        first, *rest = row
+        print("  ".join([first.ljust(widths[0]), *(cell.rjust(w) for cell, w in zip(rest, widths[1:], strict=True))]).rstrip())
+
+
+def print_tune(result: TuneResult, config_path: Path) -> None:
+    """What a person decides from: the systems side by side, the trade-off over K, where it is, what to type next."""
+    summary, config = result.summary, result.config
+    counts = summary["collection"]
+    trials = sum(summary["trials"].values())
+    print(
+        f"study {config.name}: {counts['documents']} documents, {counts['queries_used']} of {counts['queries']} prompts used,"
+        f" {trials} trials, objective {' and '.join(config.objective)}"
+    )
+    print(f"All numbers are on the prompts that the study was tuned on. Objective at top_k = {summary['top_k']}.\n")
+    cutoffs = config.report_at
+    headings = ["system", *["objective", "objective_2"][: len(config.objective)]]
+    headings += [f"P@{c}" for c in cutoffs] + [f"R@{c}" for c in cutoffs]
+    rows = []
+    for name, means in summary["systems"].items():
+        numbers = [means[h] for h in ("objective", "objective_2")[: len(config.objective)]]
+        numbers += [means[f"{m}@{c}"] for m in ("Precision", "Recall") for c in cutoffs]
+        rows.append([SHOWN_NAMES.get(name, name), *(f"{number:.4f}" for number in numbers)])
+    print_table(headings, rows)
+    print("\nP is precision, R recall; every mean is over the used prompts.")
+
+    if "best_trial" in summary:
+        best = summary["best_trial"]
+        setting = ", ".join(f"{k} {v:.4f}" if isinstance(v, float) else f"{k} {v}" for k, v in best["params"].items())
+        print(f"\nbest trial: number {best['number']}, {config.objective[0]} {best['value']:.4f}: {setting}")
+    else:
+        print(f"\nPareto front of {' and '.join(config.objective)}:")
+        front = {trial.number: trial for trial in result.trials if trial.number in summary["pareto"]}
+        names = list(config.search.space)
+        shown = [[str(n), *(f"{v:.4f}" for v in t.values), *(_cell(t.params.get(p)) for p in names)] for n, t in front.items()]
+        print_table(["trial", *config.objective, *names], shown)
+    print(f"\ntrade-off over K of {'the best trial' if 'best_trial' in summary else 'equal weights'}")
+    columns = [c for c in ("Precision", "Recall", "objective", "objective_2") if c in result.trade_off[0]]
+    rows = [[str(int(row["top_k"])), *(f"{row[c]:.4f}" for c in columns)] for row in result.trade_off]
+    print_table(["K", *columns], rows)
+    for warning in summary["warnings"]:
+        print(f"\nnote: {warning}.")
+    for note in (*result.notes, *_endings(result)):
+        print(f"\n{note}")
+    print(f"\nstudy folder: {result.folder}/")
+    prompt = "your own prompt"
+    print(f"next: python -m harness evaluate {shlex.quote(str(config_path))} --weights {result.folder}/weights.yaml")
+    print(f"      python -m harness search {shlex.quote(str(config_path))} {shlex.quote(prompt)}")
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else f"{value:.4f}" if isinstance(value, float) else str(value)
+
+
+def _endings(result: TuneResult) -> list[str]:
+    wanted, have = result.config.search.trials, len(result.trials)
+    if result.ended == "timeout":
+        return [f"search.timeout ended the study after {have} of {wanted} trials; run the same command to go on"]
+    if result.ended == "exhausted":
+        return [f"every setting of the space was visited after {have} trials ({wanted} were allowed)"]
+    return []
+
+
+def print_evaluation(result: Evaluation) -> None:
+    """Every measure for every system, each with half the width of its 95 % interval."""
+    data = result.to_dict()
+    print(
+        f"{data['collection']['queries_used']} prompts, {data['collection']['documents']} documents; objective"
+        f" {' and '.join(result.config.objective)} at top_k = {result.top_k}; mean and 95 % interval (Student's t)\n"
+    )
+    names = list(data["systems"])
+    measures = [m for m in data["systems"][names[0]] if m not in ("queries_without_results", "intervals")]
+    rows = []
+    for measure in measures:
+        cells = []
+        for name in names:
+            system = data["systems"][name]
+            interval = system["intervals"].get(measure)
+            reach = f" ±{(interval[1] - interval[0]) / 2:.4f}" if interval else ""
+            cells.append(f"{system[measure]:.4f}{reach}")
+        rows.append([measure, *cells])
+    rows.append(["prompts without results", *(str(data["systems"][n]["queries_without_results"]) for n in names)])
+    print_table(["measure", *(SHOWN_NAMES.get(n, n) for n in names)], rows)
+    for warning in result.warnings:
+        print(f"\nnote: {warning}.")
+
+
+def print_explanation(result: Explanation) -> None:
+    """The results as a table: fused score, then what each retriever gave, then the beginning of the text."""
+    p = result.params
+    constant = f" (constant {p.rrf_k})" if p.fusion == "rrf" else ""
+    print(
+        f"{result.text}\n{f'labelled prompt {result.query_id}; ' if result.query_id else ''}semantic_weight"
+        f" {p.semantic_weight:g}, {p.fusion}{constant}, depth {p.depth}, top_k {p.top_k}\n"
+    )
+    rows = []
+    for item in result.results:
+        rows.append(
+            [
+                f"{item.rank}. {visible(item.doc_id)}",
+                f"{item.score:.4f}",
+                _cell(item.keyword_rank),
+                _cell(item.keyword_score),
+                _cell(item.semantic_rank),
+                _cell(item.semantic_score),
+                _cell(item.relevance),
+            ]
+        )
+    headings = ["result", "fused", "keyword rank", "score", "semantic rank", "score", "label"]
+    print_table(headings, rows)
+    print()
+    for item in result.results:
+        print(f"{item.rank}. {visible(item.text)}")
+    if not result.results:
+        print("neither retriever returned anything for this prompt")
+
+
+def visible(text: str) -> str:
+    """Text without line breaks and control characters: a document must not steer the terminal."""
+    return "".join(character if character.isprintable() else " " for character in text)
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with its code."""
+    sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
+
+
+def run(arguments: Sequence[str]) -> int:
+    """The exit code of these arguments; what went wrong is on stderr."""
+    try:
+        return int(app(list(arguments), standalone_mode=False, prog_name="harness") or 0)
+    except HarnessError as error:
+        return complain(error.shown(), 2)
+    except typer.Exit as error:
+        return error.exit_code
+    except (InterruptedStudyError, KeyboardInterrupt) as error:
+        again = shlex.join(["python", "-m", "harness", *(a for a in arguments if a != "--fresh")])
+        return complain([*([str(error)] if str(error) else ["interrupted"]), f"go on with: {again}"], 130)
+    except SurroundingsError as error:
+        return complain([str(error)], 3)
+    except MemoryError:
+        return complain(["out of memory"], 3)
+    except BrokenPipeError:
+        sys.stderr.close()
+        return 0
+    except OSError as error:
+        return complain([f"{error.filename or 'the system'}: {error.strerror or error}"], 3)
+    except Exception as error:
+        from click import ClickException
+
+        if isinstance(error, ClickException) or hasattr(error, "format_message"):
+            return complain([f"{error.format_message()}; see --help"], 2)
+        traceback.print_exc()
+        return complain(["this is a bug in harness: please report it with the lines above"], 70)
+
+
+def complain(lines: Sequence[str], code: int) -> int:
+    """Print the lines on stderr and hand the code back."""
+    for line in lines:
+        print(line, file=sys.stderr)
+    return code

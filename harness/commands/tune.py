@@ -1,0 +1,382 @@
+"""`tune`: from a config to a finished study folder."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import platform
+import resource
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness import record
+from harness.config import Config, read_config
+from harness.errors import HarnessError, InterruptedStudyError, SurroundingsError
+from harness.files import write_text
+from harness.measures import Measure, score_queries
+from harness.prepare import Prepared, Timings, prepare, read_data, warn
+from harness.progress import Progress, Silence
+from harness.semantic import THREADS, find_model
+from harness.study import (
+    Outcome,
+    Trial,
+    best_of,
+    count_points,
+    explain_difference,
+    list_trials,
+    list_values,
+    open_study,
+    params_of,
+    pareto_of,
+    read_identity,
+    run_trials,
+)
+from harness.systems import System, baseline_params, score_setting, trade_off
+from harness.types import Dataset, Params
+
+MAY_CHANGE = ("cache",)  # top-level keys that do not make another question of a study
+PACKAGES = ("numpy", "scipy", "optuna", "pandas", "faiss-cpu", "rank-bm25", "sentence-transformers", "torch", "PyStemmer")
+
+
+@dataclass(frozen=True)
+class TuneResult:
+    """What `tune` found: the study folder, summary.json as a dict, the systems, the trade-off over K, how it ended."""
+
+    folder: Path
+    config: Config
+    summary: dict[str, Any]
+    systems: tuple[System, ...]
+    trade_off: list[dict[str, float]]
+    trials: tuple[Trial, ...]
+    new_trials: int
+    ended: str
+    notes: tuple[str, ...]
+
+
+def tune(
+    config: Config | str | Path, *, name: str | None = None, fresh: bool = False, progress: Progress | None = None
+) -> TuneResult:
+    """Run (or go on with) the study that the config describes and write its folder under `studies/`.
+
+    HarnessError for wrong input, or for another question under a known name; SurroundingsError when no trial completes.
+    """
+    progress, timings = progress or Silence(), Timings()
+    config = load(config, name)
+    dataset = read_data(config)
+    timings.lap("reading")
+    folder = record.folder_of(config.name)
+    notes = make_way(folder, config, dataset, fresh=fresh)
+    prepared = prepare(config, dataset, progress, timings)
+    for warning in warn(prepared):
+        progress.say(f"warning: {warning}")
+
+    trials, new, ended = search_space(prepared, folder, progress)
+    timings.lap("trials")
+    if ended == "stopped":
+        raise InterruptedStudyError(f"stopped after {len(trials)} of {config.search.trials} trials; they are kept in {folder}")
+    if not any(trial.state == "COMPLETE" for trial in trials):
+        reason = next((trial.reason for trial in trials if trial.reason), "no trial was run")
+        raise SurroundingsError(f"{folder}: no trial completed: {reason}")
+    result = settle(prepared, folder, trials, new, ended, notes)
+    timings.lap("scoring")
+    write_folder(result, prepared, timings)
+    return result
+
+
+def load(config: Config | str | Path, name: str | None = None) -> Config:
+    """The config, read where it is a path, under another study name where one is given."""
+    overrides = {"name": name} if name is not None else {}
+    if isinstance(config, Config):
+        return Config.model_validate({**config.model_dump(), **overrides})
+    return read_config(config, **overrides)
+
+
+def identify(config: Config, dataset: Dataset) -> dict[str, Any]:
+    """What one study's question is made of, as plain JSON: the config less what may change, and the contents' hashes."""
+    data = config.model_dump(mode="json")
+    for key in MAY_CHANGE:
+        data.pop(key)
+    data["search"].pop("trials")
+    data["search"].pop("timeout")
+    data["semantic"].pop("device")
+    data.pop("name")
+    data.pop("collection")  # the contents count, not where they lie
+    identity = {
+        f"{key}.{inner}": value for key in ("keyword", "semantic", "measures", "search") for inner, value in data.pop(key).items()
+    }
+    identity |= data
+    identity |= {
+        "content of collection.corpus": dataset.hashes.corpus,
+        "content of collection.queries": dataset.hashes.queries,
+        "content of collection.qrels": dataset.hashes.qrels,
+        "content of semantic.model": find_model(config.semantic).fingerprint,
+        "collection.unmatched": config.collection.unmatched,
+    }
+    return identity
+
+
+def make_way(folder: Path, config: Config, dataset: Dataset, *, fresh: bool) -> list[str]:
+    """Refuse another question under this name, or move the old study aside; before anything is built."""
+    if fresh:
+        aside = record.move_aside(folder)
+        return [f"the old study is kept in {aside}"] if aside else []
+    record.check_folder(folder)
+    known, asked = read_identity(folder), identify(config, dataset)
+    if known is not None and known != asked:
+        raise HarnessError(explain_difference(folder, known, asked))
+    return []
+
+
+def measure_trial(prepared: Prepared, params: Params) -> Outcome:
+    """The objective on the list cut at top_k, and precision and recall at every reported cutoff and at top_k."""
+    hybrid, config = prepared.hybrid, prepared.config
+    ranking = hybrid.rank(params)
+    cut = ranking.cut(params.top_k)
+    values = tuple(
+        float(np.mean(score_queries(measure.at(params.top_k), cut, hybrid.judgements))) for measure in config.objectives
+    )
+    logged: dict[str, float] = {}
+    for label, cutoff in [*((str(c), c) for c in config.report_at), ("top_k", params.top_k)]:
+        for name in ("Precision", "Recall"):
+            logged[f"{name}@{label}"] = float(np.mean(score_queries(Measure(name, cutoff), ranking, hybrid.judgements)))
+    return Outcome(values, logged)
+
+
+def search_space(prepared: Prepared, folder: Path, progress: Progress) -> tuple[list[Trial], int, str]:
+    """Run the missing trials; all ended ones, how many are new, and why it ended."""
+    config = prepared.config
+    study = open_study(folder, config, identify(config, prepared.dataset), package_versions())
+    before = list_trials(study, config)
+    if len(before) > config.search.trials:
+        raise HarnessError(
+            f"search.trials: must be at least {len(before)}, the trials that {folder} has already, got {config.search.trials};"
+            " give another --name, or --fresh"
+        )
+    best = best_of(before, config)
+    state = {"best": best.values[0] if best and len(config.objective) == 1 else -np.inf, "new": 0}
+    total = config.search.trials - len(before)
+    with interruptible() as interrupted, progress("trials", total) as advance:
+
+        def seen(trial: Trial) -> None:
+            state["new"] += 1
+            if len(config.objective) == 1 and trial.values and trial.values[0] > state["best"]:
+                state["best"] = trial.values[0]
+                progress.say(describe_trial(trial, config))
+            advance(1)
+
+        ended = run_trials(study, config, lambda params: measure_trial(prepared, params), seen, stop=lambda: interrupted.is_set())
+    return list_trials(study, config), int(state["new"]), ended
+
+
+def describe_trial(trial: Trial, config: Config) -> str:
+    """One line for an improving trial: its value, its parameters, precision and recall at each cutoff and at its K."""
+    params = ", ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in trial.params.items())
+    pairs = [f"@{c} {trial.logged[f'Precision@{c}']:.3f}/{trial.logged[f'Recall@{c}']:.3f}" for c in (*config.report_at, "top_k")]
+    return f"trial {trial.number}: {config.objective[0]} {trial.values[0]:.4f} ({params}); precision/recall {' '.join(pairs)}"
+
+
+@contextmanager
+def interruptible() -> Iterator[threading.Event]:
+    """Ctrl-C sets the event, so that the running trial ends whole; a second one interrupts at once."""
+    event = threading.Event()
+    if threading.current_thread() is not threading.main_thread():
+        yield event
+        return
+
+    def handle(_signal: int, _frame: Any) -> None:
+        if event.is_set():
+            raise KeyboardInterrupt
+        event.set()
+
+    old = signal.signal(signal.SIGINT, handle)
+    try:
+        yield event
+    finally:
+        signal.signal(signal.SIGINT, old)
+
+
+def settle(prepared: Prepared, folder: Path, trials: list[Trial], new: int, ended: str, notes: list[str]) -> TuneResult:
+    """Score the systems side by side and put summary.json together."""
+    config, hybrid = prepared.config, prepared.hybrid
+    best = best_of(trials, config) if len(config.objective) == 1 else None
+    top_k = params_of(best, config).top_k if best else config.top_k
+    settings = baseline_params(config.base, top_k)
+    if best is not None:
+        settings["best_trial"] = params_of(best, config)
+    systems = tuple(
+        score_setting(name, params, hybrid, objectives=config.objectives, top_k=top_k, cutoffs=config.report_at)
+        for name, params in settings.items()
+    )
+    summary: dict[str, Any] = {
+        "study": config.name,
+        "objective": config.objective[0] if len(config.objective) == 1 else config.objective,
+        "top_k": top_k,
+        "collection": record.summarize_collection(prepared.dataset),
+        "index": prepared.retrieved.facts,
+        "trials": {state: sum(t.state == state for t in trials) for state in ("COMPLETE", "FAIL")},
+        "systems": {system.name: system.means() for system in systems},
+    }
+    if best is not None:
+        summary["best_trial"] = {
+            "number": best.number,
+            "value": best.values[0],
+            "params": params_as_dict(params_of(best, config)),
+        }
+    else:
+        summary["pareto"] = pareto_of(trials)
+    chosen = settings["best_trial"] if best is not None else settings["equal"]
+    table = trade_off(chosen, hybrid, objectives=config.objectives, all_top_k=all_top_k(config, top_k))
+    summary["trade_off"] = table
+    summary["warnings"] = warn(prepared) + study_warnings(config, trials)
+    summary["definitions"] = record.describe_measures(config)
+    return TuneResult(folder, config, summary, systems, table, tuple(trials), new, ended, tuple(notes))
+
+
+def params_as_dict(params: Params) -> dict[str, Any]:
+    """Every parameter by name; `rrf_k` only where it counts."""
+    data = dict(vars(params))
+    if params.fusion != "rrf":
+        data.pop("rrf_k")
+    return data
+
+
+def all_top_k(config: Config, top_k: int) -> list[int]:
+    """The Ks of the trade-off table: the searched ones (at most 50), else the reported cutoffs and the fixed one."""
+    entry = config.search.space.get("top_k")
+    if isinstance(entry, list):
+        return sorted(entry)
+    if isinstance(entry, dict):
+        values = [int(value) for value in list_values("top_k", entry)]
+        stride = -(-len(values) // 50)
+        return sorted({*values[::stride], values[-1], top_k})
+    return sorted({*config.report_at, top_k})
+
+
+def study_warnings(config: Config, trials: list[Trial]) -> list[str]:
+    """What the trials themselves make worth saying."""
+    said = []
+    failed = [trial for trial in trials if trial.state == "FAIL"]
+    if failed:
+        said.append(
+            f"{len(failed)} trials failed; the first (trial {failed[0].number}): {failed[0].reason or 'no reason was kept'}"
+        )
+    points = count_points(config)
+    if points is not None and points < len(trials):
+        said.append(f"the space has {points} settings for {len(trials)} trials: each was computed once and reused after that")
+    return said
+
+
+def package_versions() -> dict[str, str]:
+    """The versions of the libraries that a number can depend on."""
+    return {name: importlib.metadata.version(name) for name in PACKAGES}
+
+
+def write_folder(result: TuneResult, prepared: Prepared, timings: Timings) -> None:
+    """Write every file of the study folder; weights.yaml last, so that it stands only beside a complete study."""
+    folder, config, dataset = result.folder, result.config, prepared.dataset
+    write_text(folder / "config.yaml", config.to_yaml())
+    record.write_trials(folder / "trials.csv", result.trials, config)
+    record.write_per_query(folder / "per_query.csv", dataset, prepared.hybrid.judgements.relevant_total, result.systems)
+    record.write_candidates(folder / "candidates.npz", prepared.retrieved, dataset)
+    latencies = write_runs(result, prepared)
+    record.write_json(folder / "summary.json", result.summary)
+    record.write_json(folder / "manifest.json", make_manifest(result, prepared))
+    timings.lap("writing")
+    record.write_json(folder / "timings.json", make_timings(result, prepared, timings, latencies))
+    best = result.summary.get("best_trial")
+    if best is not None:
+        record.write_weights(folder / "weights.yaml", Params(**{"rrf_k": config.rrf_k, **best["params"]}), config.keyword.variant)
+
+
+def write_runs(result: TuneResult, prepared: Prepared) -> list[float]:
+    """One TREC run a system, its own scores, and the qrels; returns the seconds that each query's fused list took."""
+    dataset, hybrid = prepared.dataset, prepared.hybrid
+    codes = record.encode_ids([*(query.query_id for query in dataset.queries), *dataset.doc_ids])
+    query_codes = [codes[query.query_id] for query in dataset.queries]
+    seconds: list[float] = []
+    for system in result.systems:
+        if system.params is None:
+            continue
+        started = time.perf_counter()
+        results = []
+        for rows, scores in own_results(system, prepared):
+            results.append(([codes[dataset.doc_ids[row]] for row in rows], scores))
+        seconds.append((time.perf_counter() - started) / max(1, len(results)))
+        record.write_run(result.folder / "runs" / f"{system.name}.trec", system.name, query_codes, results)
+    record.write_qrels(result.folder / "runs" / "qrels.trec", dataset, codes)
+    return seconds
+
+
+def own_results(system: System, prepared: Prepared) -> Iterator[tuple[Any, Any]]:
+    """Rows and scores of a system's lists: a single retriever's raw scores, else the fused ones."""
+    assert system.params is not None
+    if system.name not in ("keyword", "semantic"):
+        yield from prepared.hybrid.results(system.params)
+        return
+    candidates, _, _ = prepared.hybrid.setting(system.params)
+    ranks, scores = (
+        (candidates.keyword_ranks, candidates.keyword_scores)
+        if system.name == "keyword"
+        else (candidates.semantic_ranks, candidates.semantic_scores)
+    )
+    for i in range(ranks.shape[0]):
+        held = np.flatnonzero(ranks[i] > 0)
+        order = held[np.argsort(ranks[i, held])]
+        yield candidates.rows[i, order], scores[i, order]
+
+
+def make_manifest(result: TuneResult, prepared: Prepared) -> dict[str, Any]:
+    """Where every number comes from: hashes, versions, seed, command, machine."""
+    dataset, facts = prepared.dataset, prepared.retrieved.facts["semantic"]
+    return {
+        "harness": {"version": importlib.metadata.version("hybrid-search-harness"), "commit": find_commit()},
+        "command": sys.argv,
+        "seed": result.config.seed,
+        "config_sha256": hashlib.sha256(result.config.to_yaml().encode()).hexdigest(),
+        "sha256": {
+            **dataset.hashes.files,
+            "embeddings": {"documents": facts["documents_sha256"], "queries": facts["queries_sha256"]},
+            "model": facts["model_sha256"],
+        },
+        "content": {"corpus": dataset.hashes.corpus, "queries": dataset.hashes.queries, "qrels": dataset.hashes.qrels},
+        "packages": package_versions(),
+        "python": platform.python_version(),
+        "machine": {"platform": platform.platform(), "processor": platform.machine()},
+        "threads": THREADS,
+        "ties": result.summary["definitions"]["ties"],
+        "ap_denominator": result.summary["definitions"]["ap_denominator"],
+    }
+
+
+def find_commit() -> str | None:
+    """The commit of the harness's own checkout, None outside one."""
+    root = Path(__file__).resolve().parents[2]
+    if not (root / ".git").exists():
+        return None
+    try:
+        answer = subprocess.run(["git", "rev-parse", "HEAD"], cwd=root, capture_output=True, text=True, timeout=5, check=True)
+    except (OSError, subprocess.SubprocessError):
+        return None
+    return answer.stdout.strip()
+
+
+def make_timings(result: TuneResult, prepared: Prepared, timings: Timings, seconds: list[float]) -> dict[str, Any]:
+    """What depends on the clock: seconds by stage and trial, the index's bytes, peak memory."""
+    facts = prepared.retrieved.facts
+    return {
+        "stages": timings.seconds,
+        "trials": {str(trial.number): trial.seconds for trial in result.trials},
+        "fusing_and_writing_a_query": {"mean": float(np.mean(seconds)) if seconds else None},
+        "index_bytes": {"keyword": facts["keyword"]["index_bytes"], "semantic": facts["semantic"]["index_bytes"]},
+        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+    }

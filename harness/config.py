@@ -1,0 +1,472 @@
+"""One YAML file in, one frozen object out; everything that does not hold is reported together, each with its place."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+
+from harness.bm25 import VARIANTS
+from harness.errors import HarnessError, Problems
+from harness.files import DataFiles
+from harness.fusion import FUSIONS
+from harness.measures import GROWS_WITH_K, Measure, parse_measure
+from harness.types import Conventions, Params
+from harness.yamlfile import YamlDocument, read_yaml
+
+PACKAGED_MODEL = "all-MiniLM-L6-v2"
+ANALYZERS = ("simple", "english", "cjk")
+SAMPLERS = ("tpe", "random", "qmc", "grid", "bruteforce", "nsgaii", "nsgaiii", "gp")
+PARAM_NAMES = ("semantic_weight", "top_k", "fusion", "rrf_k", "depth", "k1", "b")  # the order of columns and of drawing
+WHOLE_PARAMS = ("top_k", "depth", "rrf_k")
+STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
+MOST_DEPTH = 1_000_000
+
+
+def _whole(low: int, high: int = 2**31 - 1) -> Callable[[Any], int]:
+    def check(value: Any) -> int:
+        good = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value == int(value)
+        if not good or not low <= value <= high:
+            limit = f"from {low} to {high}" if high < 2**31 - 1 else f"of at least {low}"
+            raise ValueError(f"must be a whole number {limit}, got {_shown(value)}")
+        return int(value)
+
+    return check
+
+
+def _real(low: float = -math.inf, high: float = math.inf, *, above: bool = False) -> Callable[[Any], float]:
+    def check(value: Any) -> float:
+        good = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        if not good or not low <= value <= high or (above and value == low):
+            limit = f" from {low:g} to {high:g}" if high < math.inf else (f" above {low:g}" if above else f" of at least {low:g}")
+            raise ValueError(f"must be a number{limit if low > -math.inf else ''}, got {_shown(value)}")
+        return float(value)
+
+    return check
+
+
+def _one_of(*allowed: str) -> Callable[[Any], str]:
+    def check(value: Any) -> str:
+        if value not in allowed or not isinstance(value, str):
+            near = difflib.get_close_matches(str(value), allowed, n=1)
+            raise ValueError(
+                f"must be one of {', '.join(allowed)}, got {_shown(value)}" + (f"; nearest: {near[0]}" if near else "")
+            )
+        return value
+
+    return check
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"must be text, got {_shown(value)}")
+    return value
+
+
+def _filled(value: Any) -> str:
+    if not isinstance(value, str) or not value.strip():
+        raise ValueError(f"must be text that is not empty, got {_shown(value)}")
+    return value
+
+
+def _name(value: Any) -> str:
+    if not isinstance(value, str) or not STUDY_NAME.fullmatch(value) or value.upper() == "README.MD":
+        raise ValueError(f"must be a folder's name (letters, digits, . _ -, first a letter or digit), got {_shown(value)}")
+    return value
+
+
+def _flag(value: Any) -> bool:
+    if not isinstance(value, bool):
+        raise ValueError(f"must be true or false, got {_shown(value)}")
+    return value
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, bool):
+        return f"{str(value).lower()} (YAML reads on, off, yes and no as true or false; if text is meant, put quotes)"
+    if isinstance(value, (dict, list)):
+        return f"a {'mapping' if isinstance(value, dict) else 'list'}"
+    return "nothing" if value is None else repr(value)[:80]
+
+
+def _objective(value: Any) -> list[str]:
+    items = value if isinstance(value, list) else [value]
+    if len(items) not in (1, 2):
+        raise ValueError(f"must be one measure, or a list of two (a Pareto front), got {len(items)}")
+    names = []
+    for item in items:
+        if not isinstance(item, str):
+            raise ValueError(f"must be a measure such as MAP@10, got {_shown(item)}")
+        names.append(str(parse_measure(item)))
+    if len(set(names)) != len(names):
+        raise ValueError(f"the two objectives must differ, got {names[0]} twice")
+    return names
+
+
+def _cutoffs(value: Any) -> list[int]:
+    if not isinstance(value, list) or not value:
+        raise ValueError(f"must be a list of whole numbers, got {_shown(value)}")
+    return sorted({_whole(1)(item) for item in value})
+
+
+Whole = Annotated[int, BeforeValidator(_whole(1))]
+Text = Annotated[str, BeforeValidator(_text)]
+Filled = Annotated[str, BeforeValidator(_filled)]
+Flag = Annotated[bool, BeforeValidator(_flag)]
+Weight = Annotated[float, BeforeValidator(_real(0, 1))]
+K1 = Annotated[float, BeforeValidator(_real(0, 1000))]
+B = Annotated[float, BeforeValidator(_real(0, 1))]
+Delta = Annotated[float, BeforeValidator(_real(0, 1000))]
+Depth = Annotated[int, BeforeValidator(_whole(1, MOST_DEPTH))]
+Fusion = Annotated[str, BeforeValidator(_one_of(*FUSIONS))]
+BOUNDS: dict[str, tuple[float, float]] = {
+    "semantic_weight": (0, 1),
+    "top_k": (1, MOST_DEPTH),
+    "rrf_k": (1, MOST_DEPTH),
+    "depth": (1, MOST_DEPTH),
+    "k1": (0, 1000),
+    "b": (0, 1),
+}
+
+
+class Block(BaseModel):
+    """A mapping of the config: frozen, and unknown keys are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+
+class Collection(Block):
+    """The three files, and what to do with judged queries that the queries file lacks."""
+
+    corpus: Filled
+    queries: Filled
+    qrels: Filled
+    unmatched: Annotated[str, BeforeValidator(_one_of("refuse", "ignore"))] = "refuse"
+
+    def files(self) -> DataFiles:
+        """The same as paths."""
+        return DataFiles(Path(self.corpus), Path(self.queries), Path(self.qrels), self.unmatched)
+
+
+class Keyword(Block):
+    """BM25: variant and analyzer decide the index; k1 and b are query-time parameters."""
+
+    variant: Annotated[str, BeforeValidator(_one_of(*VARIANTS))] = "okapi"
+    k1: K1 = 1.5
+    b: B = 0.75
+    epsilon: Delta = 0.25
+    delta: Delta | None = None  # rank-bm25's own: .5 for l, 1 for plus
+    analyzer: Annotated[str, BeforeValidator(_one_of(*ANALYZERS))] = "simple"
+
+
+class Semantic(Block):
+    """The embedding model and the FAISS index over its vectors."""
+
+    model: Filled = PACKAGED_MODEL
+    revision: Filled | None = None
+    device: Filled | None = None
+    index: Filled = "Flat"
+    query_prompt: Text | None = None  # None: the model's own
+    document_prompt: Text | None = None
+    max_seq_length: Annotated[int, BeforeValidator(_whole(1, 1_000_000))] | None = None
+    normalize: Flag = True
+
+
+class MeasureOptions(Block):
+    """Conventions that the field leaves open (docs/measures.md)."""
+
+    relevance_threshold: Whole = 1
+    ap_denominator: Annotated[str, BeforeValidator(_one_of("R", "min(R,K)", "retrieved"))] = "R"
+    precision_denominator: Annotated[str, BeforeValidator(_one_of("K", "returned"))] = "K"
+    gain: Annotated[str, BeforeValidator(_one_of("linear", "exponential"))] = "linear"
+
+    def conventions(self) -> Conventions:
+        """The same as the measures read it."""
+        return Conventions(**self.model_dump())
+
+
+class Range(Block):
+    """A searched interval: whole numbers for top_k, depth and rrf_k, real ones for the others."""
+
+    low: Annotated[float, BeforeValidator(_real())]
+    high: Annotated[float, BeforeValidator(_real())]
+    step: Annotated[float, BeforeValidator(_real(0, above=True))] | None = None
+    log: Flag = False
+
+
+class Search(Block):
+    """How much is tried, by which of Optuna's samplers, and over what."""
+
+    trials: Whole = 200
+    timeout: Annotated[float, BeforeValidator(_real(0, above=True))] | None = None
+    sampler: Annotated[str, BeforeValidator(_one_of(*SAMPLERS))] = "tpe"
+    space: dict[str, Any] = Field(default_factory=lambda: {"semantic_weight": {"low": 0.0, "high": 1.0}})
+
+
+class Config(Block):
+    """The resolved config: every default filled in. `objective` is a list of one or two measures."""
+
+    name: Annotated[str, BeforeValidator(_name)]
+    seed: Annotated[int, BeforeValidator(_whole(0))] = 0
+    collection: Collection
+    keyword: Keyword = Keyword()
+    semantic: Semantic = Semantic()
+    depth: Depth = 100
+    semantic_weight: Weight = 0.5
+    top_k: Annotated[int, BeforeValidator(_whole(1, MOST_DEPTH))] = 10
+    fusion: Fusion = "minmax"
+    rrf_k: Annotated[int, BeforeValidator(_whole(1, MOST_DEPTH))] = 60
+    objective: Annotated[list[str], BeforeValidator(_objective)] = Field(default_factory=lambda: ["MAP@top_k"])
+    report_at: Annotated[list[int], BeforeValidator(_cutoffs)] = Field(default_factory=lambda: [1, 3, 5, 10, 15])
+    tolerance: Annotated[float, BeforeValidator(_real(0, 1))] = 0.02
+    measures: MeasureOptions = MeasureOptions()
+    search: Search = Search()
+    cache: Filled = ".harness-cache"
+
+    @property
+    def objectives(self) -> tuple[Measure, ...]:
+        """The objective as measures: one, or two for a Pareto front."""
+        return tuple(parse_measure(text) for text in self.objective)
+
+    @property
+    def base(self) -> Params:
+        """The top-level values and defaults: what baselines use, and what the space does not name."""
+        return Params(self.semantic_weight, self.top_k, self.fusion, self.rrf_k, self.depth, self.keyword.k1, self.keyword.b)
+
+    @property
+    def deepest(self) -> int:
+        """The largest depth that a trial or a baseline may ask for."""
+        entry = self.search.space.get("depth", self.depth)
+        values = [entry["high"]] if isinstance(entry, dict) else entry if isinstance(entry, list) else [entry]
+        return max(self.depth, *(int(value) for value in values))
+
+    @property
+    def largest_top_k(self) -> int:
+        """The upper end of top_k in the space (the fixed value where it is not searched)."""
+        entry = self.search.space.get("top_k", self.top_k)
+        values = [entry["high"]] if isinstance(entry, dict) else entry if isinstance(entry, list) else [entry]
+        return max(int(value) for value in values)
+
+    @property
+    def tunes_bm25(self) -> bool:
+        """Whether a trial may use another k1 or b than the top-level ones: then the postings are kept."""
+        return any(name in self.search.space and self.search.space[name] != getattr(self.base, name) for name in ("k1", "b"))
+
+    @property
+    def picks_itself(self) -> bool:
+        """Whether top_k is free under an objective that never falls as K grows: its best trial is trivial."""
+        entry = self.search.space.get("top_k")
+        free = isinstance(entry, (dict, list))
+        grows = all(m.name in GROWS_WITH_K and m.cutoff in ("top_k", None) for m in self.objectives)
+        return free and grows and self.measures.ap_denominator == "R"
+
+    def to_yaml(self) -> str:
+        """The resolved config as YAML; reading it gives the same object."""
+        data = self.model_dump()
+        data["objective"] = self.objective[0] if len(self.objective) == 1 else self.objective
+        return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
+
+
+def read_config(path: str | Path, **overrides: Any) -> Config:
+    """The config in a YAML file, with top-level keys replaced by `overrides` (the command line's); HarnessError else."""
+    document = read_yaml(Path(path))
+    if not isinstance(document.value, dict):
+        kind = type(document.value).__name__ if document.value is not None else "nothing"
+        raise HarnessError(f"{path}: must hold a mapping of keys to values at the top, got {kind}")
+    return parse_config({"name": Path(path).stem, **document.value, **overrides}, document)
+
+
+def parse_config(data: Mapping[str, Any], document: YamlDocument | None = None) -> Config:
+    """The config that this mapping describes; HarnessError lists every problem with its place."""
+    problems = Problems()
+    config: Config | None = None
+    try:
+        config = Config.model_validate(dict(data))
+    except ValidationError as error:
+        for item in error.errors(include_url=False):
+            keys = tuple(item["loc"])
+            problems.add(_where(keys, document), _explain(item, keys, document))
+    search = data.get("search")
+    space = search.get("space") if isinstance(search, dict) else None
+    checked = _check_space(space, document, problems) if space is not None else None
+    if config is not None and not problems.lines:
+        if checked is not None:
+            config = config.model_copy(update={"search": config.search.model_copy(update={"space": checked})})
+        _check_together(config, document, problems)
+    problems.raise_any()
+    assert config is not None  # no problems means that it validated
+    return config
+
+
+def _where(keys: tuple[str | int, ...], document: YamlDocument | None) -> str:
+    if document is not None:
+        return document.where(keys)
+    return ".".join(map(str, keys)) or "config"
+
+
+def _explain(item: Mapping[str, Any], keys: tuple[str | int, ...], document: YamlDocument | None) -> str:
+    kind, value = item["type"], item.get("input")
+    if kind == "missing":
+        return "must be given, got nothing"
+    if kind == "extra_forbidden":
+        known = _known_keys(keys[:-1])
+        near = difflib.get_close_matches(str(keys[-1]), known, n=1, cutoff=0.5)
+        boolean = ""
+        if isinstance(value, bool) and document is not None and keys in document.written:
+            boolean = f" (and its value {document.written[keys]!r} is read as {str(value).lower()}: put quotes if text is meant)"
+        return (
+            f"must be a known key, got {str(keys[-1])!r}; "
+            + (f"nearest: {near[0]}" if near else f"known: {', '.join(known)}")
+            + boolean
+        )
+    if kind == "value_error":
+        return str(item["ctx"]["error"])
+    if kind in ("model_type", "dict_type", "model_attributes_type"):
+        return f"must be a mapping of keys to values, got {_shown(value)}"
+    return f"{item['msg']}, got {_shown(value)}"
+
+
+def _known_keys(parents: tuple[str | int, ...]) -> list[str]:
+    model: Any = Config
+    for key in parents:
+        field = model.model_fields.get(str(key)) if hasattr(model, "model_fields") else None
+        model = field.annotation if field is not None else None
+    return list(model.model_fields) if hasattr(model, "model_fields") else []
+
+
+def _check_space(space: Any, document: YamlDocument | None, problems: Problems) -> dict[str, Any] | None:
+    """The space with its numbers in their own types; whatever does not hold goes into `problems`."""
+    root: tuple[str | int, ...] = ("search", "space")
+    if not isinstance(space, dict):
+        return None
+    checked: dict[str, Any] = {}
+    for name, entry in space.items():
+        keys = (*root, name)
+        if name not in PARAM_NAMES:
+            near = difflib.get_close_matches(str(name), PARAM_NAMES, n=1, cutoff=0.5)
+            advice = f"nearest: {near[0]}" if near else f"known: {', '.join(PARAM_NAMES)}"
+            problems.add(_where(keys, document), f"must be a query-time parameter, got {name!r}; {advice}")
+        elif isinstance(entry, dict) and name != "fusion":
+            checked[name] = _check_range(name, entry, keys, document, problems)
+        elif isinstance(entry, list):
+            checked[name] = [_check_value(name, item, (*keys, i), document, problems) for i, item in enumerate(entry)]
+            if not entry or len({repr(item) for item in checked[name]}) != len(entry):
+                problems.add(_where(keys, document), f"must list at least one value, each once, got {entry!r:.80}")
+        else:
+            checked[name] = _check_value(name, entry, keys, document, problems)
+    return {name: checked[name] for name in PARAM_NAMES if name in checked}
+
+
+def _check_value(name: str, value: Any, keys: tuple[str | int, ...], document: YamlDocument | None, problems: Problems) -> Any:
+    check: Callable[[Any], Any]
+    if name == "fusion":
+        check = _one_of(*FUSIONS)
+    elif name in WHOLE_PARAMS:
+        check = _whole(int(BOUNDS[name][0]), int(BOUNDS[name][1]))
+    else:
+        check = _real(*BOUNDS[name])
+    try:
+        return check(value)
+    except ValueError as error:
+        problems.add(_where(keys, document), str(error))
+        return None
+
+
+def _check_range(
+    name: str, entry: dict[str, Any], keys: tuple[str | int, ...], document: YamlDocument | None, problems: Problems
+) -> dict[str, Any]:
+    before = len(problems.lines)
+    try:
+        Range.model_validate(entry)
+    except ValidationError as error:
+        for item in error.errors(include_url=False):
+            if item["type"] == "extra_forbidden":
+                what = f"must be low, high, step or log, got {item['loc'][-1]!r}"
+            else:
+                what = _explain(item, tuple(item["loc"]), None)
+            problems.add(_where((*keys, *item["loc"]), document), what)
+    result: dict[str, Any] = {
+        key: _check_value(name, entry[key], (*keys, key), document, problems)
+        for key in ("low", "high")
+        if key in entry and isinstance(entry[key], (int, float)) and not isinstance(entry[key], bool)
+    }
+    if len(problems.lines) > before:
+        return result
+    step = entry.get("step")
+    if step is not None:
+        result["step"] = float(step)
+        if name in WHOLE_PARAMS:
+            result["step"] = int(step)
+            if step != int(step):
+                problems.add(_where((*keys, "step"), document), f"must be a whole number, got {step!r}")
+    if entry.get("log"):
+        result["log"] = True
+        if step is not None:
+            problems.add(_where(keys, document), "log and step must not stand together; take one out")
+        if result["low"] <= 0:
+            problems.add(_where((*keys, "low"), document), f"must be above 0 for a log range, got {result['low']!r}")
+    if result["low"] > result["high"]:
+        problems.add(_where(keys, document), f"low ≤ high must hold, got low={result['low']!r}, high={result['high']!r}")
+    return result
+
+
+def _check_together(config: Config, document: YamlDocument | None, problems: Problems) -> None:
+    """What no single key can tell."""
+    space = config.search.space
+    if config.search.sampler in ("grid", "bruteforce"):
+        for name, entry in space.items():
+            if isinstance(entry, dict) and "step" not in entry and (name not in WHOLE_PARAMS or entry.get("log")):
+                problems.add(
+                    _where(("search", "space", name), document),
+                    f"must be a list, or a range with a step, for the sampler {config.search.sampler}; give one of them",
+                )
+    if (
+        config.search.sampler == "grid"
+        and "rrf_k" in space
+        and isinstance(space.get("fusion"), list)
+        and len(space["fusion"]) > 1
+    ):
+        problems.add(
+            _where(("search", "sampler"), document),
+            "must not be grid where rrf_k is drawn only for one of several fusions; nearest: bruteforce",
+        )
+    if not config.semantic.normalize:
+        fusions = space.get("fusion", config.fusion)
+        if "theoretical" in (fusions if isinstance(fusions, list) else [fusions]):
+            problems.add(
+                _where(("semantic", "normalize"), document),
+                "must be true for the fusion theoretical: its lowest score, -1, is that of unit vectors",
+            )
+
+
+SettingName = Literal["semantic_weight", "top_k", "fusion", "rrf_k", "depth", "k1", "b"]
+WEIGHTS_KEYS = (*PARAM_NAMES, "variant", "decision", "interval")
+
+
+def read_weights(path: Path, config: Config) -> Params:
+    """The setting in a `weights.yaml`; keys that it lacks have the config's values. HarnessError lists every problem."""
+    document = read_yaml(path)
+    problems = Problems()
+    if not isinstance(document.value, dict):
+        raise HarnessError(f"{path}: must hold a mapping of keys to values, got {type(document.value).__name__}")
+    values: dict[str, Any] = {}
+    for key, value in document.value.items():
+        if key not in WEIGHTS_KEYS:
+            near = difflib.get_close_matches(str(key), WEIGHTS_KEYS, n=1, cutoff=0.5)
+            problems.add(document.where((key,)), f"must be a known key, got {key!r}" + (f"; nearest: {near[0]}" if near else ""))
+        elif key in PARAM_NAMES:
+            values[key] = _check_value(key, value, (key,), document, problems)
+        elif key == "variant" and value != config.keyword.variant:
+            problems.add(
+                document.where((key,)),
+                f"must be the variant of the config's index, {config.keyword.variant}, got {_shown(value)}",
+            )
+    problems.raise_any()
+    base = config.base
+    return Params(**{name: values.get(name, getattr(base, name)) for name in PARAM_NAMES})

@@ -1,0 +1,103 @@
+"""From candidates and parameters to per-query scores: what a trial computes. Pure, no disk, no model."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator
+from dataclasses import replace
+
+import numpy as np
+
+from harness.bm25 import rank_keyword
+from harness.candidates import at_depth, merge_lists, semantic_lists
+from harness.fusion import FUSIONS, Lines, fuse, order_keys, rank_columns
+from harness.measures import Judgements, Ranking, prepare_judgements
+from harness.types import Candidates, Conventions, FloatArray, IntArray, Params, Postings, Qrels
+
+KEPT_LINES = 32  # discrete settings whose lines stay in memory: a sampler comes back to the same few
+
+
+class Hybrid:
+    """The hybrid search of the used queries, frozen at its candidates; `base` holds the depth, k1 and b of these.
+
+    Values are functions of `Params` alone; the object only remembers the lines of recent discrete settings.
+    """
+
+    def __init__(
+        self,
+        candidates: Candidates,
+        qrels: Qrels,
+        conventions: Conventions,
+        base: Params,
+        postings: Postings | None = None,
+    ) -> None:
+        self.candidates = candidates
+        self.qrels = qrels
+        self.judgements: Judgements = prepare_judgements(qrels, conventions)
+        self.base = base
+        self.postings = postings
+        self._kept: OrderedDict[Params, tuple[Candidates, Lines, IntArray]] = OrderedDict()
+
+    def candidates_for(self, params: Params) -> Candidates:
+        """The candidates at these k1, b and depth; k1 and b other than the base's need postings (ValueError)."""
+        candidates = self.candidates
+        if (params.k1, params.b) != (self.base.k1, self.base.b):
+            if self.postings is None:
+                raise ValueError(
+                    f"these candidates hold no postings: k1, b must be {self.base.k1}, {self.base.b}, got {params.k1}, {params.b}"
+                )
+            keyword = rank_keyword(self.postings, k1=params.k1, b=params.b, depth=params.depth)
+            return merge_lists(keyword, semantic_lists(at_depth(candidates, params.depth), params.depth))
+        if params.depth > self.base.depth:
+            raise ValueError(f"depth must be at most {self.base.depth}, the candidates' own, got {params.depth}")
+        return candidates if params.depth == self.base.depth else at_depth(candidates, params.depth)
+
+    def setting(self, params: Params) -> tuple[Candidates, Lines, IntArray]:
+        """Candidates, lines and the judged documents' columns ((n_queries, most_judged), -1: not a candidate)."""
+        key = replace(params, semantic_weight=0.0, top_k=1, rrf_k=params.rrf_k if params.fusion == "rrf" else 0)
+        if key not in self._kept:
+            candidates = self.candidates_for(params)
+            lines = FUSIONS[params.fusion](candidates, params.rrf_k)
+            self._kept[key] = (candidates, lines, find_columns(candidates.rows, self.qrels.rows))
+            if len(self._kept) > KEPT_LINES:
+                self._kept.popitem(last=False)
+        self._kept.move_to_end(key)
+        return self._kept[key]
+
+    def rank(self, params: Params) -> Ranking:
+        """The judged documents' ranks in the whole fused list (not cut at top_k)."""
+        _, lines, columns = self.setting(params)
+        return rank_judged(lines, columns, params.semantic_weight)
+
+    def results(self, params: Params) -> Iterator[tuple[IntArray, FloatArray]]:
+        """Per query the rows and fused scores of the whole list, best first."""
+        candidates, lines, _ = self.setting(params)
+        keys = order_keys(lines, params.semantic_weight)
+        scores = fuse(lines, params.semantic_weight)
+        order = np.argsort(-keys, axis=1, kind="stable")
+        for i in range(keys.shape[0]):
+            best = order[i, : int((keys[i] > -np.inf).sum())]
+            yield candidates.rows[i, best], scores[i, best]
+
+
+def rank_judged(lines: Lines, columns: IntArray, semantic_weight: float) -> Ranking:
+    """The ranks at this weight of the documents in `columns` ((n_queries, most_judged), -1: not a candidate)."""
+    ranks, returned = rank_columns(order_keys(lines, semantic_weight))
+    found = np.take_along_axis(ranks, np.maximum(columns, 0), axis=1)
+    return Ranking(np.where((columns >= 0) & (found > 0), found, np.inf), returned)
+
+
+def find_columns(candidate_rows: IntArray, judged_rows: IntArray) -> IntArray:
+    """The column of each judged document among the candidates, -1 where it is none; (n_queries, most_judged).
+
+    Candidate rows must be ascending within a query, -1 (padding) anywhere.
+    """
+    query, column = np.nonzero(candidate_rows >= 0)
+    span = int(max(candidate_rows.max(initial=0), judged_rows.max(initial=0))) + 1
+    keys = query * span + candidate_rows[query, column]  # ascending: queries are, and rows within a query
+    wanted = np.arange(judged_rows.shape[0])[:, None] * span + judged_rows
+    if keys.size == 0:
+        return np.full(judged_rows.shape, -1, dtype=np.int32)
+    place = np.minimum(np.searchsorted(keys, wanted), keys.size - 1)
+    found = (keys[place] == wanted) & (judged_rows >= 0)
+    return np.where(found, column[place], -1).astype(np.int32)

@@ -1,0 +1,220 @@
+"""The study folder: every file that a study leaves behind, complete or not there.
+
+Same inputs and seed, same bytes, for every file but manifest.json, timings.json, journal.log and report.html.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import urllib.parse
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import yaml
+
+from harness.config import PARAM_NAMES, Config
+from harness.errors import HarnessError
+from harness.files import write_arrays, write_beside, write_text
+from harness.measures import MEASURES, describe
+from harness.retrieve import pack
+from harness.study import JOURNAL, Trial, params_of
+from harness.systems import System
+from harness.types import Dataset, FloatArray, IntArray, Params, Retrieved
+
+STUDIES = Path("studies")
+FORMULA_STARTS = ("=", "+", "-", "@", "\t")  # a spreadsheet would compute such a cell
+
+
+def folder_of(name: str) -> Path:
+    """The folder of a study of this name, in the working directory."""
+    return STUDIES / name
+
+
+def move_aside(folder: Path) -> Path | None:
+    """Rename an existing study folder to `NAME.old-1` (or the next free number); the new path, None where there was none."""
+    if not folder.exists():
+        return None
+    number = 1
+    while (aside := folder.with_name(f"{folder.name}.old-{number}")).exists():
+        number += 1
+    folder.rename(aside)
+    return aside
+
+
+def check_folder(folder: Path) -> None:
+    """HarnessError where something that is no study is in the way."""
+    if folder.exists() and not folder.is_dir():
+        raise HarnessError(f"{folder}: must be a study's folder or free, got a file; give another --name")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / JOURNAL).is_file():
+        raise HarnessError(f"{folder}: must be a study's folder or empty, got other files; give another --name, or --fresh")
+
+
+def to_json(value: Any) -> str:
+    """Strict JSON, two spaces, a final newline; a number that is not finite is a bug and raises ValueError."""
+    return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
+
+
+def write_json(path: Path, value: Any) -> None:
+    """Write strict JSON, complete or not at all."""
+    write_text(path, to_json(value))
+
+
+def write_trials(path: Path, trials: Sequence[Trial], config: Config) -> None:
+    """trials.csv: number, state, the space's params, the objective, then the logged precision and recall."""
+    import pandas as pd
+
+    params = [name for name in PARAM_NAMES if name in config.search.space]
+    objectives = ["objective", "objective_2"][: len(config.objective)]
+    logged = [f"{name}@{c}" for c in (*config.report_at, "top_k") for name in ("Precision", "Recall")]
+    rows = []
+    for trial in trials:
+        full = params_of(trial, config)
+        row: dict[str, Any] = {"number": trial.number, "state": trial.state}
+        for name in params:
+            drawn = trial.state == "COMPLETE" or name in trial.params
+            used = name != "rrf_k" or full.fusion == "rrf"
+            row[name] = getattr(full, name) if drawn and used else None
+        row |= dict(zip(objectives, trial.values, strict=False))
+        row |= {name: trial.logged.get(name) for name in logged}
+        rows.append(row)
+    frame = pd.DataFrame(rows, columns=["number", "state", *params, *objectives, *logged], dtype=object)
+    _write_csv(path, frame)
+
+
+def write_per_query(
+    path: Path, dataset: Dataset, relevant: IntArray, systems: Sequence[System], difference: FloatArray | None = None
+) -> None:
+    """per_query.csv: one row a query with each system's objective, and the deciding difference where there is one."""
+    import pandas as pd
+
+    columns: dict[str, Any] = {
+        "query_id": [query.query_id for query in dataset.queries],
+        "group": [defuse(query.group) for query in dataset.queries],
+        "cluster": [query.cluster for query in dataset.queries],
+        "relevant": relevant,
+    }
+    columns |= {system.name: system.objective[0] for system in systems}
+    if difference is not None:
+        columns["difference"] = difference
+    _write_csv(path, pd.DataFrame(columns))
+
+
+def _write_csv(path: Path, frame: Any) -> None:
+    with write_beside(path) as beside:
+        frame.to_csv(beside, index=False, lineterminator="\n", encoding="utf-8")
+
+
+def defuse(text: str) -> str:
+    """Text that a spreadsheet would take for a formula, with an apostrophe in front."""
+    return f"'{text}" if text.startswith(FORMULA_STARTS) else text
+
+
+def encode_id(text: str) -> str:
+    """An id for a white-space separated file: percent-encoded where it holds white space, else as it is."""
+    return urllib.parse.quote(text, safe="") if any(character.isspace() for character in text) else text
+
+
+def encode_ids(ids: Iterable[str]) -> dict[str, str]:
+    """Every id as `encode_id` writes it; HarnessError where two become one."""
+    encoded: dict[str, str] = {text: encode_id(text) for text in ids}
+    sources: dict[str, str] = {}
+    for text, code in encoded.items():
+        if sources.setdefault(code, text) != text:
+            raise HarnessError(f"ids {sources[code]!r} and {text!r} must differ after percent-encoding, both are {code!r}")
+    return encoded
+
+
+def strictly_decreasing(scores: FloatArray) -> Iterator[np.float32]:
+    """The scores in single precision, each below the one before: by one float32 step where it is not already.
+
+    trec_eval ignores the rank column, compares floats, and breaks ties by document id, descending.
+    """
+    previous = np.float32(np.inf)
+    for score in scores.astype(np.float32):
+        previous = np.nextafter(previous, np.float32(-np.inf)) if score >= previous else score
+        yield previous
+
+
+def write_run(path: Path, tag: str, query_ids: Sequence[str], results: Iterable[tuple[Sequence[str], FloatArray]]) -> None:
+    """A TREC run: the whole list of each query, best first; ids must be encoded already."""
+    lines = []
+    for query_id, (doc_ids, scores) in zip(query_ids, results, strict=True):
+        for rank, (doc_id, score) in enumerate(zip(doc_ids, strictly_decreasing(scores), strict=True), 1):
+            lines.append(f"{query_id} Q0 {doc_id} {rank} {score:.9g} {tag}\n")
+    write_text(path, "".join(lines))
+
+
+def write_qrels(path: Path, dataset: Dataset, codes: Mapping[str, str]) -> None:
+    """The judgements of the used prompts in TREC form, by query, then document."""
+    lines = []
+    for i, query in enumerate(dataset.queries):
+        for row, grade in zip(dataset.qrels.rows[i], dataset.qrels.grades[i], strict=True):
+            if row >= 0:
+                lines.append(f"{codes[query.query_id]} 0 {codes[dataset.doc_ids[row]]} {grade}\n")
+    write_text(path, "".join(lines))
+
+
+def write_candidates(path: Path, retrieved: Retrieved, dataset: Dataset) -> None:
+    """candidates.npz: what a trial reads, and the ids of the rows in it; no pickle."""
+    rows = np.unique(np.concatenate([retrieved.candidates.rows.ravel(), dataset.qrels.rows.ravel()]))
+    rows = rows[rows >= 0]
+    ids = {"queries": [q.query_id for q in dataset.queries], "documents": [dataset.doc_ids[row] for row in rows]}
+    extra = {
+        "qrels_rows": dataset.qrels.rows,
+        "qrels_grades": dataset.qrels.grades,
+        "document_rows": rows,
+        "ids": np.frombuffer(json.dumps(ids, ensure_ascii=False).encode(), dtype=np.uint8),
+    }
+    write_arrays(path, {**pack(retrieved), **extra})
+
+
+def write_weights(path: Path, params: Params, variant: str, **decided: Any) -> None:
+    """weights.yaml: what should run in production, and nothing else."""
+    setting = {name: getattr(params, name) for name in PARAM_NAMES}
+    data = {**{k: setting[k] for k in ("semantic_weight", "top_k", "fusion", "rrf_k", "depth")}, "variant": variant}
+    data |= {"k1": params.k1, "b": params.b, **decided}
+    write_text(path, yaml.safe_dump(data, sort_keys=False, allow_unicode=True))
+
+
+def describe_measures(config: Config) -> dict[str, str]:
+    """What each number in summary.json means, under this config's conventions."""
+    conventions = config.measures.conventions()
+    return {
+        **{name: describe(name, conventions) for name in MEASURES},
+        "objective": " and ".join(config.objective) + " on the list as cut at top_k",
+        "name@K": "describes the uncut ranking; every mean is over the used prompts, each counting once",
+        "ties": "score (fused: rounded to 12 decimals), then document id in code-point order",
+        "ap_denominator": conventions.ap_denominator,
+        "precision_denominator": conventions.precision_denominator,
+        "gain": conventions.gain,
+        "relevance_threshold": str(conventions.relevance_threshold),
+    }
+
+
+def summarize_collection(dataset: Dataset) -> dict[str, Any]:
+    """The counts of summary.json, with the ids of the prompts that are left out of every mean."""
+    counts = dataset.counts
+    return {
+        "documents": counts.documents,
+        "queries": counts.queries,
+        "queries_used": len(dataset.queries),
+        "judgements": counts.judgements,
+        "queries_without_judgements": len(counts.without_judgements),
+        "queries_without_relevant": len(counts.without_relevant),
+        "left_out": [*counts.without_judgements, *counts.without_relevant],
+        "judged_documents_not_in_corpus": counts.unknown_documents,
+        "judged_queries_not_in_queries": len(counts.unmatched),
+        "empty_documents": len(counts.empty_documents),
+    }
+
+
+def all_finite(value: Any) -> bool:
+    """Whether every number in nested dicts and lists is finite."""
+    if isinstance(value, dict):
+        return all(all_finite(item) for item in value.values())
+    if isinstance(value, (list, tuple)):
+        return all(all_finite(item) for item in value)
+    return not isinstance(value, float) or math.isfinite(value)

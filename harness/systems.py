@@ -1,0 +1,102 @@
+"""Systems side by side: the baselines, a setting, a foreign run, each scored by every measure. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from scipy.special import stdtrit
+
+from harness.hybrid import Hybrid
+from harness.measures import Judgements, Measure, Ranking, score_all, score_queries
+from harness.types import FloatArray, Params
+
+EQUAL_FUSION, RANK_FUSION, RANK_CONSTANT = "minmax", "rrf", 60
+
+
+@dataclass(frozen=True)
+class System:
+    """One system's per-query scores: of every measure on the uncut ranking, and of the objective on what is returned.
+
+    `params` is None for a foreign run. All arrays are (n_queries,).
+    """
+
+    name: str
+    params: Params | None
+    scores: Mapping[str, FloatArray]
+    objective: tuple[FloatArray, ...]
+    queries_without_results: int
+
+    def means(self) -> dict[str, Any]:
+        """The means under the measures' names, `objective` (and `objective_2`), and `queries_without_results`."""
+        named = dict(zip(("objective", "objective_2"), self.objective, strict=False))
+        values = {name: float(np.mean(scores)) for name, scores in {**self.scores, **named}.items()}
+        return {**values, "queries_without_results": self.queries_without_results}
+
+
+def baseline_params(base: Params, top_k: int) -> dict[str, Params]:
+    """The baselines at the top-level values: each retriever alone, equal weights, and RRF with its usual constant."""
+    at = replace(base, top_k=top_k, fusion=EQUAL_FUSION)
+    return {
+        "keyword": replace(at, semantic_weight=0.0),
+        "semantic": replace(at, semantic_weight=1.0),
+        "equal": replace(at, semantic_weight=0.5),
+        "rrf": replace(at, semantic_weight=0.5, fusion=RANK_FUSION, rrf_k=RANK_CONSTANT),
+    }
+
+
+def score_system(
+    name: str,
+    params: Params | None,
+    ranking: Ranking,
+    judgements: Judgements,
+    *,
+    objectives: Sequence[Measure],
+    top_k: int,
+    cutoffs: Sequence[int],
+) -> System:
+    """The system's scores; the objective sees the list as cut at `top_k`, the measures the whole one."""
+    cut = ranking.cut(top_k)
+    return System(
+        name=name,
+        params=params,
+        scores=score_all(ranking, judgements, cutoffs),
+        objective=tuple(score_queries(measure.at(top_k), cut, judgements) for measure in objectives),
+        queries_without_results=int((ranking.returned == 0).sum()),
+    )
+
+
+def score_setting(
+    name: str, params: Params, hybrid: Hybrid, *, objectives: Sequence[Measure], top_k: int, cutoffs: Sequence[int]
+) -> System:
+    """The scores of one setting of the hybrid search."""
+    return score_system(name, params, hybrid.rank(params), hybrid.judgements, objectives=objectives, top_k=top_k, cutoffs=cutoffs)
+
+
+def trade_off(
+    params: Params, hybrid: Hybrid, *, objectives: Sequence[Measure], all_top_k: Sequence[int]
+) -> list[dict[str, float]]:
+    """For each K: precision, recall and the objective of this setting when it returns K documents."""
+    ranking = hybrid.rank(params)
+    table = []
+    for top_k in all_top_k:
+        cut = ranking.cut(top_k)
+        row = {"top_k": float(top_k)}
+        for measure in (Measure("Precision", top_k), Measure("Recall", top_k)):
+            row[measure.name] = float(np.mean(score_queries(measure, cut, hybrid.judgements)))
+        for name, objective in zip(("objective", "objective_2"), objectives, strict=False):
+            row[name] = float(np.mean(score_queries(objective.at(top_k), cut, hybrid.judgements)))
+        table.append(row)
+    return table
+
+
+def mean_interval(scores: FloatArray, confidence: float = 0.95) -> tuple[float, float] | None:
+    """Student's t interval of the mean of per-query scores; None for a single query, which has no spread."""
+    n = scores.size
+    if n < 2:
+        return None
+    mean, error = float(np.mean(scores)), float(np.std(scores, ddof=1)) / n**0.5
+    reach = float(stdtrit(n - 1, 0.5 + confidence / 2)) * error
+    return mean - reach, mean + reach

@@ -1,0 +1,182 @@
+"""The values that pass between modules. Ids are strings outside and row numbers inside.
+
+Rows: documents are numbered in the code-point order of their ids, so "score, then row" is "score, then doc_id".
+Queries are numbered in the code-point order of theirs; only those with a relevant document are used.
+Padding: -1 for a row, 0 for a rank, NaN for a score.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int32]
+BoolArray = NDArray[np.bool_]
+Vectors = NDArray[np.float32]
+
+
+@dataclass(frozen=True)
+class Query:
+    """One prompt: `group` is a segment to report on, `cluster` the prompts that belong together."""
+
+    query_id: str
+    text: str
+    group: str = ""
+    cluster: str = ""
+
+
+@dataclass(frozen=True)
+class Qrels:
+    """The judgements of the used queries, padded: rows and grades are (n_queries, most_judged), row -1 where padded.
+
+    Rows are ascending within a query. A row ≥ the number of documents is a judged document that the corpus lacks: it
+    is never returned and stays among the relevant.
+    """
+
+    rows: IntArray
+    grades: IntArray
+
+    def __post_init__(self) -> None:
+        if self.rows.shape != self.grades.shape or self.rows.ndim != 2:
+            raise ValueError(f"rows and grades must be one 2-d shape, got {self.rows.shape} and {self.grades.shape}")
+
+    @property
+    def judged(self) -> BoolArray:
+        """True where there is a judgement, (n_queries, most_judged)."""
+        return self.rows >= 0
+
+    def relevant(self, threshold: int) -> BoolArray:
+        """True where the judgement makes the document relevant: grade ≥ threshold and above 0."""
+        return self.judged & (self.grades >= max(threshold, 1))
+
+
+@dataclass(frozen=True)
+class Counts:
+    """What was read, for the report; the tuples name the queries that are left out of every mean."""
+
+    documents: int
+    queries: int
+    judgements: int
+    empty_documents: tuple[str, ...] = ()
+    unknown_documents: int = 0
+    without_judgements: tuple[str, ...] = ()
+    without_relevant: tuple[str, ...] = ()
+    unmatched: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Hashes:
+    """SHA-256 of the content (not of the lines' order) and of the bytes of the three files."""
+
+    corpus: str
+    queries: str
+    qrels: str
+    files: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Corpus, used queries and their judgements, ids resolved to rows.
+
+    `doc_ids` holds the corpus in row order, followed by the judged documents that the corpus lacks; `texts` holds the
+    corpus only (title, one space, text, stripped).
+    """
+
+    doc_ids: tuple[str, ...]
+    texts: tuple[str, ...]
+    queries: tuple[Query, ...]
+    qrels: Qrels
+    counts: Counts
+    hashes: Hashes
+
+
+@dataclass(frozen=True)
+class RankedLists:
+    """One retriever's lists, best first: rows and scores are (n_queries, depth); row -1 and score NaN behind the end."""
+
+    rows: IntArray
+    scores: FloatArray
+
+    def __post_init__(self) -> None:
+        if self.rows.shape != self.scores.shape or self.rows.ndim != 2:
+            raise ValueError(f"rows and scores must be one 2-d shape, got {self.rows.shape} and {self.scores.shape}")
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Per query the union of both retrievers' lists, one column a document, rows ascending, padding at the end.
+
+    All arrays are (n_queries, width). A rank counts from 1 and is 0 where the list does not hold the document; its
+    score is NaN there.
+    """
+
+    rows: IntArray
+    keyword_scores: FloatArray
+    semantic_scores: FloatArray
+    keyword_ranks: IntArray
+    semantic_ranks: IntArray
+
+    def __post_init__(self) -> None:
+        shapes = {array.shape for array in vars(self).values()}
+        if len(shapes) != 1 or self.rows.ndim != 2:
+            raise ValueError(f"all arrays of Candidates must be one 2-d shape, got {sorted(shapes)}")
+
+
+@dataclass(frozen=True)
+class Postings:
+    """The keyword index, reduced to the terms of the used queries; entries sorted by query, then row, then term.
+
+    `query`, `row`, `frequency` (of the term in the document), `length_ratio` (document length / average length) and
+    `weight` (idf times the term's count in the query) are (n_entries,); `base` (n_queries,) is the sum of weights of all
+    query terms, which BM25+ gives to every document.
+    """
+
+    variant: str
+    delta: float
+    query: IntArray
+    row: IntArray
+    frequency: FloatArray
+    length_ratio: FloatArray
+    weight: FloatArray
+    base: FloatArray
+
+
+@dataclass(frozen=True)
+class Params:
+    """The query-time parameters of one trial; `rrf_k` counts only for rrf."""
+
+    semantic_weight: float = 0.5
+    top_k: int = 10
+    fusion: str = "minmax"
+    rrf_k: int = 60
+    depth: int = 100
+    k1: float = 1.5
+    b: float = 0.75
+
+
+@dataclass(frozen=True)
+class Conventions:
+    """What the field leaves open (docs/measures.md); the defaults are what `trec_eval -c` does."""
+
+    relevance_threshold: int = 1
+    ap_denominator: str = "R"
+    precision_denominator: str = "K"
+    gain: str = "linear"
+
+
+@dataclass(frozen=True)
+class Retrieved:
+    """All that a trial needs, and what there is to say about how it was made.
+
+    `postings` is None unless k1 or b is searched. `facts` is plain JSON: index facts and counts. `warnings` are
+    sentences for the user.
+    """
+
+    candidates: Candidates
+    postings: Postings | None
+    facts: dict[str, Any]
+    warnings: tuple[str, ...]
