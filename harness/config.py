@@ -282,6 +282,14 @@ def read_config(path: str | Path, **overrides: Any) -> Config:
     return parse_config({"name": Path(path).stem, **document.value, **overrides}, document)
 
 
+def load_config(config: Config | str | Path, name: str | None = None) -> Config:
+    """The config, read where it is a path, under another study name where one is given."""
+    overrides = {"name": name} if name is not None else {}
+    if isinstance(config, Config):
+        return Config.model_validate({**config.model_dump(), **overrides})
+    return read_config(config, **overrides)
+
+
 def parse_config(data: Mapping[str, Any], document: YamlDocument | None = None) -> Config:
     """The config that this mapping describes; HarnessError lists every problem with its place."""
     problems = Problems()

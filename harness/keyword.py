@@ -77,7 +77,7 @@ def make_english() -> Callable[[str], list[str]]:
     """NFKC, case folding, `\\w+`, stop words out, Snowball's English stemmer."""
     import Stemmer
 
-    stemmer = Stemmer.Stemmer("english")  # type: ignore[no-untyped-call]  # a C extension without types
+    stemmer = Stemmer.Stemmer("english")
 
     def analyze_english(text: str) -> list[str]:
         words = WORD.findall(unicodedata.normalize("NFKC", text).casefold())
@@ -99,8 +99,10 @@ def analyze_cjk(text: str) -> list[str]:
 
 
 def make_analyzer(name: str) -> Callable[[str], list[str]]:
-    """The one function that turns documents and prompts into tokens."""
-    return {"simple": lambda: analyze_simple, "english": make_english, "cjk": lambda: analyze_cjk}[name]()
+    """The one function that turns documents and prompts into tokens; names: `config.ANALYZERS`."""
+    if name == "english":
+        return make_english()
+    return analyze_cjk if name == "cjk" else analyze_simple
 
 
 @dataclass(frozen=True)

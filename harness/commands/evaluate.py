@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from harness import record
-from harness.commands.tune import load
-from harness.config import Config, read_weights
+from harness.config import Config, load_config, read_weights
 from harness.errors import HarnessError, Problems
 from harness.files import RUN_TIES, read_run
 from harness.measures import Ranking
@@ -65,7 +64,7 @@ def evaluate(
     `ties` says how a run's equal scores are ordered (`harness.files.read_run`). HarnessError for wrong input.
     """
     progress = progress or Silence()
-    config = load(config)
+    config = load_config(config)
     if ties not in RUN_TIES:
         raise HarnessError(f"--ties: must be one of {', '.join(RUN_TIES)}, got {ties!r}")
     if weights is not None and runs:

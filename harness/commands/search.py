@@ -11,8 +11,7 @@ import numpy as np
 from harness import keyword, semantic
 from harness.bm25 import rank_keyword
 from harness.candidates import merge_lists
-from harness.commands.tune import load
-from harness.config import Config, read_weights
+from harness.config import Config, load_config, read_weights
 from harness.errors import HarnessError
 from harness.fusion import FUSIONS, fuse, order_keys
 from harness.prepare import read_data
@@ -57,7 +56,7 @@ def search(
 ) -> Explanation:
     """The first `top_k` results of this prompt at the setting of a weights file, or of the config."""
     progress = progress or Silence()
-    config = load(config)
+    config = load_config(config)
     if not text.strip():
         raise HarnessError("search: the prompt must not be empty")
     params = read_weights(Path(weights), config) if weights is not None else config.base

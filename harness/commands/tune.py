@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from harness import record
-from harness.config import Config, read_config
+from harness.config import Config, load_config
 from harness.errors import HarnessError, InterruptedStudyError, SurroundingsError
 from harness.files import write_text
 from harness.measures import Measure, score_queries
@@ -71,7 +71,7 @@ def tune(
     HarnessError for wrong input, or for another question under a known name; SurroundingsError when no trial completes.
     """
     progress, timings = progress or Silence(), Timings()
-    config = load(config, name)
+    config = load_config(config, name)
     dataset = read_data(config)
     timings.lap("reading")
     folder = record.folder_of(config.name)
@@ -91,14 +91,6 @@ def tune(
     timings.lap("scoring")
     write_folder(result, prepared, timings)
     return result
-
-
-def load(config: Config | str | Path, name: str | None = None) -> Config:
-    """The config, read where it is a path, under another study name where one is given."""
-    overrides = {"name": name} if name is not None else {}
-    if isinstance(config, Config):
-        return Config.model_validate({**config.model_dump(), **overrides})
-    return read_config(config, **overrides)
 
 
 def identify(config: Config, dataset: Dataset) -> dict[str, Any]:
@@ -300,7 +292,7 @@ def write_folder(result: TuneResult, prepared: Prepared, timings: Timings) -> No
 
 def write_runs(result: TuneResult, prepared: Prepared) -> list[float]:
     """One TREC run a system, its own scores, and the qrels; returns the seconds that each query's fused list took."""
-    dataset, hybrid = prepared.dataset, prepared.hybrid
+    dataset = prepared.dataset
     codes = record.encode_ids([*(query.query_id for query in dataset.queries), *dataset.doc_ids])
     query_codes = [codes[query.query_id] for query in dataset.queries]
     seconds: list[float] = []
