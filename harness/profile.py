@@ -1,0 +1,381 @@
+"""The mean score as an exact function of the semantic weight. Pure.
+
+Notation, for one query: candidate `i` is the line `f_i(w) = (1 − w) · a_i + w · b_i` (`a` the keyword end, `b` the
+semantic end). A judged document `j` changes its rank only where its line crosses another's, at
+`w* = A / (A − B)` with `A = a_i − a_j`, `B = b_i − b_j`. So a query's score is constant on open intervals with points between
+them. A *point* is a weight at which at least one query's score may change; crossings within `SAME_POINT` of each other
+are one point, and those that close to 0 or 1 belong to that end. At a point, and at 0 and 1, the score is what direct
+evaluation gives (rounding ties the crossing lines, and the lower row goes first; at 0 and 1 a retriever stands alone).
+
+Profile and direct evaluation agree at the points and at every weight further than
+`SAME_POINT + 1e-12 / |difference of slopes|` from a crossing; a nearer weight counts as the point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy import sparse
+
+from harness.fusion import DECIMALS, Lines, order_keys, rank_columns
+from harness.measures import Judgements, Measure, Ranking, score_queries
+from harness.types import BoolArray, FloatArray, IntArray
+
+SAME_POINT = 1e-9
+ROUNDING = 0.5 * 10.0**-DECIMALS  # two ends this close are one value after rounding
+SAME_SCORE = 1e-12  # sums of the same numbers in another order
+BLOCK = 2_000_000  # elements of (judged document × candidate) at work at once: memory does not grow with the prompts
+
+
+@dataclass(frozen=True)
+class Profiles:
+    """Every query's score as a step function of the weight; nothing is averaged yet.
+
+    `points` (n_points,) ascends from 0 to 1, both included. `first` (n_queries,) is the score on the first interval. The
+    steps, sorted by query, then point, are (n_steps,): at `points[point]` the query's score is `at`, on the interval
+    behind it `after`. `ends` is (2, n_queries): the scores at weights 0 and 1.
+    """
+
+    points: FloatArray
+    first: FloatArray
+    query: IntArray
+    point: IntArray
+    at: FloatArray
+    after: FloatArray
+    ends: FloatArray
+
+    @property
+    def n_queries(self) -> int:
+        """How many queries there are."""
+        return int(self.first.size)
+
+    @property
+    def middles(self) -> FloatArray:
+        """The middle of every interval, (n_points − 1,)."""
+        return (self.points[:-1] + self.points[1:]) / 2
+
+    def before(self) -> FloatArray:
+        """The score in front of each step, (n_steps,)."""
+        starts = np.ones(self.query.size, dtype=bool)
+        starts[1:] = self.query[1:] != self.query[:-1]
+        shifted = np.concatenate([[0.0], self.after[:-1]]) if self.after.size else self.after
+        return np.where(starts, self.first[self.query], shifted)
+
+    def sums(self, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Weighted sums over the queries on every interval (n_points − 1, …) and at every point (n_points, …).
+
+        `counts` is (n_queries,) or (n_queries, n_resamples): how often each query counts.
+        """
+        shape = (self.points.size, self.n_queries)
+        before = self.before()
+        jumps = sparse.csr_array((self.after - before, (self.point, self.query)), shape=shape)
+        spikes = sparse.csr_array((self.at - before, (self.point, self.query)), shape=shape)
+        intervals = self.first @ counts + np.cumsum(jumps @ counts, axis=0)[:-1]
+        points = np.concatenate([intervals[:1], intervals]) + spikes @ counts
+        points[0], points[-1] = self.ends[0] @ counts, self.ends[1] @ counts
+        return intervals, points
+
+    def scores_at(self, weights: FloatArray) -> FloatArray:
+        """Each query's score at these weights, (n_queries, n_weights); a weight within SAME_POINT of a point is the point."""
+        where = np.searchsorted(self.points, weights, side="right") - 1  # the interval, or the point itself
+        near = np.clip(np.searchsorted(self.points, weights), 1, self.points.size - 1)
+        near = np.where(weights - self.points[near - 1] < self.points[near] - weights, near - 1, near)
+        on_point = np.abs(weights - self.points[near]) <= SAME_POINT
+        scores = np.repeat(self.first[:, None], len(weights), axis=1)
+        bounds = np.searchsorted(self.query, np.arange(self.n_queries + 1))
+        for q in range(self.n_queries):
+            part = slice(bounds[q], bounds[q + 1])
+            steps, after = self.point[part], np.concatenate([[self.first[q]], self.after[part]])
+            scores[q] = after[np.searchsorted(steps, where, side="right")]
+            place = np.searchsorted(steps, near)
+            hit = on_point & (place < steps.size) & (np.append(steps, -1)[place] == near)
+            left = after[place]  # in front of the point: no step of this query at it changes nothing
+            scores[q] = np.where(on_point, left, scores[q])
+            scores[q, hit] = self.at[part][place[hit]]
+        scores[:, on_point & (near == 0)] = self.ends[0][:, None]
+        scores[:, on_point & (near == self.points.size - 1)] = self.ends[1][:, None]
+        return scores
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A mean score over the weight: constant on the interval behind each point, with a value of its own at each point.
+
+    `points` is (n_points,) from 0 to 1, `at` (n_points,), `on` (n_points − 1,). Neighbours of one score are merged: an
+    inner point differs from at least one of its neighbours.
+    """
+
+    points: FloatArray
+    at: FloatArray
+    on: FloatArray
+
+    def rows(self) -> Iterator[tuple[float, float, float]]:
+        """weight_from, weight_to, score from 0 to 1: points (from = to) and the open intervals between them."""
+        for i, (point, score) in enumerate(zip(self.points, self.at, strict=True)):
+            left = self.on[i - 1] if i else None
+            right = self.on[i] if i < self.on.size else None
+            if left is None or right is None or score != left or score != right:
+                yield float(point), float(point), float(score)
+            if right is not None:
+                yield float(point), float(self.points[i + 1]), float(right)
+
+
+@dataclass(frozen=True)
+class Optimum:
+    """The best interval of a curve: `weight` is its middle. `better_point` is a single weight that beats it, if any."""
+
+    weight: float
+    weight_from: float
+    weight_to: float
+    score: float
+    better_point: float | None = None
+
+
+def profile(lines: Lines, columns: IntArray, judgements: Judgements, measure: Measure, *, top_k: int | None = None) -> Profiles:
+    """Every query's exact step function of the weight for this measure.
+
+    `columns` (n_queries, most_judged) holds the judged documents' columns among the candidates, -1 where they are none.
+    With `top_k` the list is cut there first, as an objective sees it.
+    """
+    cutoff = np.inf if measure.cutoff is None else float(measure.at(top_k or 0).cutoff or 0)
+    within = min(cutoff, np.inf if top_k is None else top_k)
+    matters = _matters(measure, judgements) & (columns >= 0)
+    n_queries, width = lines.keyword_end.shape
+    returned = lines.held.sum(axis=1, dtype=np.int32)
+    parts = [_follow(lines, columns, matters, block, within) for block in _blocks(matters.sum(axis=1) * width, n_queries)]
+    first_ranks = np.concatenate([part.first_ranks for part in parts])
+    events = _Events.join([part.events for part in parts])
+    points, point = _cluster(events.weight)
+
+    # one row for each (query, point) with an event: the ranks behind the point, and at it
+    order = np.lexsort((events.sequence, point, events.judged, events.query))
+    events, point = events.take(order), point[order]
+    key = events.query.astype(np.int64) * points.size + point
+    rows, row = np.unique(key, return_inverse=True)
+    step_query, step_point = (rows // points.size).astype(np.int32), (rows % points.size).astype(np.int32)
+    behind = _fill_forward(first_ranks, step_query, row, events)
+    at_point = _ranks_at_points(lines, columns, points, step_query, step_point, row, events, behind, first_ranks)
+
+    def score(ranks: FloatArray, queries: IntArray) -> FloatArray:
+        ranking = Ranking(ranks, returned[queries])
+        if top_k is not None:
+            ranking = ranking.cut(top_k)
+        return score_queries(measure.at(top_k or 0), ranking, _of_queries(judgements, queries))
+
+    everyone = np.arange(n_queries, dtype=np.int32)
+    ends = []
+    for weight in (0.0, 1.0):
+        ranks, came_back = rank_columns(order_keys(lines, weight))
+        found = np.take_along_axis(ranks, np.maximum(columns, 0), axis=1)
+        end = Ranking(np.where((columns >= 0) & (found > 0), found, np.inf), came_back)
+        end = end if top_k is None else end.cut(top_k)
+        ends.append(score_queries(measure.at(top_k or 0), end, judgements))
+    return Profiles(
+        points=points,
+        first=score(first_ranks, everyone),
+        query=step_query,
+        point=step_point,
+        at=score(at_point, step_query),
+        after=score(behind, step_query),
+        ends=np.stack(ends),
+    )
+
+
+def _matters(measure: Measure, judgements: Judgements) -> BoolArray:
+    """The judged documents whose ranks this measure reads."""
+    if measure.name == "nDCG":
+        return judgements.gains > 0
+    return judgements.judged if measure.name == "Judged" else judgements.relevant
+
+
+def _of_queries(judgements: Judgements, queries: IntArray) -> Judgements:
+    return replace(
+        judgements,
+        judged=judgements.judged[queries],
+        relevant=judgements.relevant[queries],
+        relevant_total=judgements.relevant_total[queries],
+        gains=judgements.gains[queries],
+        ideal_gains=judgements.ideal_gains[queries],
+    )
+
+
+def _blocks(sizes: IntArray, n_queries: int) -> Iterator[slice]:
+    """Runs of queries whose sizes add up to at most BLOCK (a single query may be larger)."""
+    start, total = 0, 0
+    for i in range(n_queries):
+        if i > start and total + sizes[i] > BLOCK:
+            yield slice(start, i)
+            start, total = i, 0
+        total += int(sizes[i])
+    yield slice(start, n_queries)
+
+
+@dataclass(frozen=True)
+class _Events:
+    """Crossings that may change a score, (n_events,): the query, the judged document's place in the qrels, the weight, its
+    rank behind the crossing, and the order of crossings of one document at one point."""
+
+    query: IntArray
+    judged: IntArray
+    weight: FloatArray
+    rank: IntArray
+    sequence: IntArray
+
+    def take(self, order: np.ndarray[tuple[int], np.dtype[np.intp]]) -> _Events:
+        return _Events(*(array[order] for array in vars(self).values()))
+
+    @staticmethod
+    def join(parts: list[_Events]) -> _Events:
+        return _Events(*(np.concatenate(arrays) for arrays in zip(*(vars(part).values() for part in parts), strict=True)))
+
+
+@dataclass(frozen=True)
+class _Part:
+    first_ranks: FloatArray
+    events: _Events
+
+
+def _follow(lines: Lines, columns: IntArray, matters: BoolArray, block: slice, within: float) -> _Part:
+    """The judged documents' ranks on the first interval, and the crossings that touch a rank of at most `within`."""
+    query, judged = np.nonzero(matters[block])
+    query = query + block.start
+    column = columns[query, judged]  # of the judged document; from here on one row a judged document: (p, width)
+    held = lines.held[query]
+    a = lines.keyword_end[query] - lines.keyword_end[query, column][:, None]
+    b = lines.semantic_end[query] - lines.semantic_end[query, column][:, None]
+    lower_row = np.arange(held.shape[1]) < column[:, None]
+    tied = (np.abs(a) <= ROUNDING) & (np.abs(b) <= ROUNDING)
+    a_above, b_above = np.where(tied, lower_row, a > 0) & held, np.where(tied, lower_row, b > 0) & held
+    crossing = (a_above != b_above) & held
+    spread = np.where(crossing, a - b, 1.0)
+    weight = np.where(crossing, a / np.where(spread == 0, 1.0, spread), 0.5)
+    starts_above = np.where(crossing & (weight < SAME_POINT), b_above, a_above)
+    starts_above[np.arange(column.size), column] = False  # a document is not above itself
+    first = 1 + starts_above.sum(axis=1)
+    first_ranks = np.full((block.stop - block.start, matters.shape[1]), np.inf)
+    first_ranks[query - block.start, judged] = first
+
+    p, i = np.nonzero(crossing & (weight >= SAME_POINT) & (weight <= 1 - SAME_POINT))
+    when, change = weight[p, i], np.where(b_above[p, i], 1, -1)
+    _, cluster = _cluster(when)
+    order = np.lexsort((change, cluster, p))  # at one point those who fall behind first: the lowest rank is seen
+    p, when, change = p[order], when[order], change[order]
+    total = np.cumsum(change)
+    offset = np.concatenate([[0], total])[np.searchsorted(p, np.arange(column.size))]
+    rank = first[p] + total - offset[p]
+    kept = np.minimum(rank, rank - change) <= within
+    sequence = np.arange(p.size)
+    return _Part(
+        first_ranks,
+        _Events(
+            query[p[kept]].astype(np.int32),
+            judged[p[kept]].astype(np.int32),
+            when[kept],
+            rank[kept].astype(np.int32),
+            sequence[kept].astype(np.int32),
+        ),
+    )
+
+
+def _cluster(weights: FloatArray) -> tuple[FloatArray, IntArray]:
+    """0, the points that these crossings make, and 1; and each crossing's point. A point is the median of its crossings."""
+    order = np.argsort(weights, kind="stable")
+    ordered = weights[order]
+    fresh = np.ones(ordered.size, dtype=bool)
+    fresh[1:] = np.diff(ordered) > SAME_POINT
+    number = np.cumsum(fresh)  # from 1: point 0 is the weight 0
+    starts = np.flatnonzero(fresh)
+    sizes = np.diff(np.append(starts, ordered.size))
+    middle = ordered[starts + (sizes - 1) // 2] if starts.size else ordered
+    point = np.empty(weights.size, dtype=np.int32)
+    point[order] = number
+    return np.concatenate([[0.0], middle, [1.0]]), point
+
+
+def _fill_forward(first_ranks: FloatArray, step_query: IntArray, row: IntArray, events: _Events) -> FloatArray:
+    """The ranks behind every step, (n_steps, most_judged): a document keeps its rank until its next event."""
+    n_steps, most = step_query.size, first_ranks.shape[1]
+    last = np.full((n_steps, most), -1, dtype=np.int64)
+    last[row, events.judged] = np.arange(row.size)  # of several events at one point the last one stays
+    starts = np.ones(n_steps, dtype=bool)
+    starts[1:] = step_query[1:] != step_query[:-1]
+    begin = np.maximum.accumulate(np.where(starts, np.arange(n_steps), 0))
+    seen_at = np.maximum.accumulate(np.where(last >= 0, np.arange(n_steps)[:, None], -1), axis=0)
+    fresh = seen_at >= begin[:, None]  # an event of this query, not of the one before
+    event = last[np.maximum(seen_at, 0), np.arange(most)[None, :]]
+    return np.where(fresh, events.rank[np.maximum(event, 0)] if row.size else 0.0, first_ranks[step_query])
+
+
+def _ranks_at_points(
+    lines: Lines,
+    columns: IntArray,
+    points: FloatArray,
+    step_query: IntArray,
+    step_point: IntArray,
+    row: IntArray,
+    events: _Events,
+    behind: FloatArray,
+    first_ranks: FloatArray,
+) -> FloatArray:
+    """The ranks at every step's point: by direct evaluation for the documents that cross there, else as behind it."""
+    ranks = behind.copy()
+    pairs = np.unique(row.astype(np.int64) * columns.shape[1] + events.judged)
+    chunk = max(1, BLOCK // max(1, lines.keyword_end.shape[1]))
+    for start in range(0, pairs.size, chunk):
+        step, judged = np.divmod(pairs[start : start + chunk], columns.shape[1])
+        query, weight = step_query[step], points[step_point[step]][:, None]
+        column = columns[query, judged][:, None]
+        scores = np.round((1 - weight) * lines.keyword_end[query] + weight * lines.semantic_end[query], DECIMALS)
+        scores = np.where(lines.held[query], scores, -np.inf)
+        own = np.take_along_axis(scores, column, axis=1)
+        above = (scores > own) | ((scores == own) & (np.arange(scores.shape[1]) < column))
+        ranks[step, judged] = 1 + above.sum(axis=1)
+    return ranks
+
+
+def mean_curve(profiles: Profiles) -> Curve:
+    """The mean over the queries, neighbours of one score merged."""
+    n = profiles.n_queries
+    on, at = profiles.sums(np.full(n, 1.0 / n))
+    return merge(profiles.points, at, on)
+
+
+def merge(points: FloatArray, at: FloatArray, on: FloatArray) -> Curve:
+    """The same curve without the inner points that differ from neither neighbour (by more than SAME_SCORE)."""
+    inner = np.arange(1, points.size - 1)
+    same = (np.abs(at[inner] - on[inner - 1]) <= SAME_SCORE) & (np.abs(at[inner] - on[inner]) <= SAME_SCORE)
+    kept = np.concatenate([[0], inner[~same], [points.size - 1]]).astype(np.intp)
+    merged_on, merged_at = on[kept[:-1]].copy(), at[kept].copy()
+    for values in (merged_at[:-1], merged_at[1:]):  # a score that differs by rounding alone is the neighbour's
+        close = np.abs(values - merged_on) <= SAME_SCORE
+        values[close] = merged_on[close]
+    return Curve(points[kept], merged_at, merged_on)
+
+
+def find_optimum(curve: Curve) -> Optimum:
+    """The best interval at least SAME_POINT wide; among equals the widest, then the lowest."""
+    width = np.diff(curve.points)
+    wide = width >= SAME_POINT
+    best = curve.on[wide].max()
+    level = wide & (curve.on >= best - SAME_SCORE)
+    at = int(np.flatnonzero(level)[np.argmax(width[level])])
+    low, high = float(curve.points[at]), float(curve.points[at + 1])
+    point = int(np.argmax(curve.at))
+    better = float(curve.points[point]) if curve.at[point] > best + SAME_SCORE else None
+    return Optimum((low + high) / 2, low, high, float(curve.on[at]), better)
+
+
+def find_plateau(curve: Curve, loss: float) -> list[tuple[float, float]]:
+    """The weights whose score is within `loss` of the best interval's, as closed ranges, ascending."""
+    enough = find_optimum(curve).score - loss - SAME_SCORE
+    ranges: list[tuple[float, float]] = []
+    for low, high, score in curve.rows():
+        if score < enough:
+            continue
+        if ranges and ranges[-1][1] == low:
+            ranges[-1] = (ranges[-1][0], high)
+        else:
+            ranges.append((low, high))
+    return ranges
