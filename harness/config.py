@@ -9,7 +9,6 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import yaml
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from harness.bm25 import VARIANTS
@@ -18,10 +17,11 @@ from harness.files import DataFiles
 from harness.fusion import FUSIONS
 from harness.measures import GROWS_WITH_K, Measure, parse_measure
 from harness.types import Conventions, Params
-from harness.yamlfile import YamlDocument, read_yaml
+from harness.yamlfile import YamlDocument, dump_yaml, read_yaml
 
 PACKAGED_MODEL = "all-MiniLM-L6-v2"
 ANALYZERS = ("simple", "english", "cjk")
+REFUSED_SAMPLERS = {"cmaes": "Optuna keeps its state as a pickle in the storage, and a study holds no pickle"}
 SAMPLERS = ("tpe", "random", "qmc", "grid", "bruteforce", "nsgaii", "nsgaiii", "gp")
 PARAM_NAMES = ("semantic_weight", "top_k", "fusion", "rrf_k", "depth", "k1", "b")  # the order of columns and of drawing
 WHOLE_PARAMS = ("top_k", "depth", "rrf_k")
@@ -29,9 +29,16 @@ STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 MOST_DEPTH = 1_000_000
 
 
+def _is_number(value: Any) -> bool:
+    """Whether this is a finite number that a float can hold."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return abs(value) < 10**300
+    return isinstance(value, float) and math.isfinite(value)
+
+
 def _whole(low: int, high: int = 2**31 - 1) -> Callable[[Any], int]:
     def check(value: Any) -> int:
-        good = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value) and value == int(value)
+        good = _is_number(value) and value == int(value)
         if not good or not low <= value <= high:
             limit = f"from {low} to {high}" if high < 2**31 - 1 else f"of at least {low}"
             raise ValueError(f"must be a whole number {limit}, got {_shown(value)}")
@@ -42,7 +49,7 @@ def _whole(low: int, high: int = 2**31 - 1) -> Callable[[Any], int]:
 
 def _real(low: float = -math.inf, high: float = math.inf, *, above: bool = False) -> Callable[[Any], float]:
     def check(value: Any) -> float:
-        good = isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
+        good = _is_number(value)
         if not good or not low <= value <= high or (above and value == low):
             limit = f" from {low:g} to {high:g}" if high < math.inf else (f" above {low:g}" if above else f" of at least {low:g}")
             raise ValueError(f"must be a number{limit if low > -math.inf else ''}, got {_shown(value)}")
@@ -61,6 +68,12 @@ def _one_of(*allowed: str) -> Callable[[Any], str]:
         return value
 
     return check
+
+
+def _sampler(value: Any) -> str:
+    if isinstance(value, str) and value in REFUSED_SAMPLERS:
+        raise ValueError(f"must not be {value}: {REFUSED_SAMPLERS[value]}; take one of {', '.join(SAMPLERS)}")
+    return _one_of(*SAMPLERS)(value)
 
 
 def _text(value: Any) -> str:
@@ -95,15 +108,41 @@ def _shown(value: Any) -> str:
     return "nothing" if value is None else repr(value)[:80]
 
 
+CHECKED_OPTIONS = {"name": _name}
+
+
+class ListItemsError(ValueError):
+    """What does not hold in a list: the index of each item (None: the list itself) and what must hold."""
+
+    def __init__(self, items: list[tuple[int | None, str]]) -> None:
+        super().__init__("; ".join(text for _, text in items))
+        self.items = items
+
+
+def _each(items: list[Any], check: Callable[[Any], Any]) -> list[Any]:
+    good, bad = [], []
+    for i, item in enumerate(items):
+        try:
+            good.append(check(item))
+        except ValueError as error:
+            bad.append((i, str(error)))
+    if bad:
+        raise ListItemsError(list(bad))
+    return good
+
+
+def _measure(value: Any) -> str:
+    if not isinstance(value, str):
+        raise ValueError(f"must be a measure such as MAP@10, got {_shown(value)}")
+    return str(parse_measure(value))
+
+
 def _objective(value: Any) -> list[str]:
-    items = value if isinstance(value, list) else [value]
-    if len(items) not in (1, 2):
-        raise ValueError(f"must be one measure, or a list of two (a Pareto front), got {len(items)}")
-    names = []
-    for item in items:
-        if not isinstance(item, str):
-            raise ValueError(f"must be a measure such as MAP@10, got {_shown(item)}")
-        names.append(str(parse_measure(item)))
+    if not isinstance(value, list):
+        return [_measure(value)]
+    if len(value) not in (1, 2):
+        raise ValueError(f"must be one measure, or a list of two (a Pareto front), got {len(value)}")
+    names = _each(value, _measure)
     if len(set(names)) != len(names):
         raise ValueError(f"the two objectives must differ, got {names[0]} twice")
     return names
@@ -112,7 +151,7 @@ def _objective(value: Any) -> list[str]:
 def _cutoffs(value: Any) -> list[int]:
     if not isinstance(value, list) or not value:
         raise ValueError(f"must be a list of whole numbers, got {_shown(value)}")
-    return sorted({_whole(1)(item) for item in value})
+    return sorted(set(_each(value, _whole(1))))
 
 
 Whole = Annotated[int, BeforeValidator(_whole(1))]
@@ -205,7 +244,7 @@ class Search(Block):
 
     trials: Whole = 200
     timeout: Annotated[float, BeforeValidator(_real(0, above=True))] | None = None
-    sampler: Annotated[str, BeforeValidator(_one_of(*SAMPLERS))] = "tpe"
+    sampler: Annotated[str, BeforeValidator(_sampler)] = "tpe"
     space: dict[str, Any] = Field(default_factory=lambda: {"semantic_weight": {"low": 0.0, "high": 1.0}})
 
 
@@ -270,15 +309,22 @@ class Config(Block):
         """The resolved config as YAML; reading it gives the same object."""
         data = self.model_dump()
         data["objective"] = self.objective[0] if len(self.objective) == 1 else self.objective
-        return yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100)
+        return dump_yaml(data)
 
 
 def read_config(path: str | Path, **overrides: Any) -> Config:
     """The config in a YAML file, with top-level keys replaced by `overrides` (the command line's); HarnessError else."""
-    document = read_yaml(Path(path))
+    document = read_yaml(Path(path), collect=True)
     if not isinstance(document.value, dict):
         kind = type(document.value).__name__ if document.value is not None else "nothing"
         raise HarnessError(f"{path}: must hold a mapping of keys to values at the top, got {kind}")
+    problems = Problems()
+    for key, value in overrides.items():
+        try:
+            CHECKED_OPTIONS[key](value)
+        except ValueError as error:
+            problems.add(f"--{key}", str(error))
+    problems.raise_any()
     return parse_config({"name": Path(path).stem, **document.value, **overrides}, document)
 
 
@@ -293,13 +339,19 @@ def load_config(config: Config | str | Path, name: str | None = None) -> Config:
 def parse_config(data: Mapping[str, Any], document: YamlDocument | None = None) -> Config:
     """The config that this mapping describes; HarnessError lists every problem with its place."""
     problems = Problems()
+    problems.lines.extend(document.problems if document is not None else ())
     config: Config | None = None
     try:
         config = Config.model_validate(dict(data))
     except ValidationError as error:
         for item in error.errors(include_url=False):
             keys = tuple(item["loc"])
-            problems.add(_where(keys, document), _explain(item, keys, document))
+            cause = item.get("ctx", {}).get("error")
+            if isinstance(cause, ListItemsError):
+                for i, text in cause.items:
+                    problems.add(_where(keys if i is None else (*keys, i), document), text)
+            else:
+                problems.add(_where(keys, document), _explain(item, keys, document))
     search = data.get("search")
     space = search.get("space") if isinstance(search, dict) else None
     checked = _check_space(space, document, problems) if space is not None else None
@@ -364,7 +416,8 @@ def _check_space(space: Any, document: YamlDocument | None, problems: Problems) 
             checked[name] = _check_range(name, entry, keys, document, problems)
         elif isinstance(entry, list):
             checked[name] = [_check_value(name, item, (*keys, i), document, problems) for i, item in enumerate(entry)]
-            if not entry or len({repr(item) for item in checked[name]}) != len(entry):
+            values = [item for item in checked[name] if item is not None]
+            if not entry or len({repr(item) for item in values}) != len(values):
                 problems.add(_where(keys, document), f"must list at least one value, each once, got {entry!r:.80}")
         else:
             checked[name] = _check_value(name, entry, keys, document, problems)
@@ -402,7 +455,7 @@ def _check_range(
     result: dict[str, Any] = {
         key: _check_value(name, entry[key], (*keys, key), document, problems)
         for key in ("low", "high")
-        if key in entry and isinstance(entry[key], (int, float)) and not isinstance(entry[key], bool)
+        if key in entry and _is_number(entry[key])
     }
     if len(problems.lines) > before:
         return result
@@ -459,8 +512,9 @@ WEIGHTS_KEYS = (*PARAM_NAMES, "variant", "decision", "interval")
 
 def read_weights(path: Path, config: Config) -> Params:
     """The setting in a `weights.yaml`; keys that it lacks have the config's values. HarnessError lists every problem."""
-    document = read_yaml(path)
+    document = read_yaml(path, collect=True)
     problems = Problems()
+    problems.lines.extend(document.problems)
     if not isinstance(document.value, dict):
         raise HarnessError(f"{path}: must hold a mapping of keys to values, got {type(document.value).__name__}")
     values: dict[str, Any] = {}

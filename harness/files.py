@@ -8,11 +8,15 @@ number as `_id` is taken as its digits stand in the file.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
 import re
 import tempfile
+import zipfile
+import zlib
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -23,9 +27,12 @@ import numpy as np
 from harness.errors import HarnessError, Problems
 from harness.types import Counts, Dataset, Hashes, Qrels, Query
 
-TSV_HEADER_NAMES = {"query-id", "query_id", "qid", "corpus-id", "corpus_id", "doc-id", "doc_id", "docid", "score", "relevance"}
-WHOLE = re.compile(r"[-+]?[0-9]+")
+QUERY_HEADER_NAMES = {"query-id", "query_id", "qid"}
+TSV_HEADER_NAMES = QUERY_HEADER_NAMES | {"corpus-id", "corpus_id", "doc-id", "doc_id", "docid", "score", "relevance"}
+WHOLE = re.compile(r"[-+]?[0-9]{1,10}")  # more digits are no grade and no rank
+NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 LARGEST_GRADE = 2**31 - 1
+BOM = b"\xef\xbb\xbf"
 
 
 class _Digits(str):
@@ -38,17 +45,23 @@ def read_bytes(path: Path) -> bytes:
         return path.read_bytes()
     except FileNotFoundError:
         raise HarnessError(f"{path}: must be a file, got nothing at this path") from None
-    except (IsADirectoryError, NotADirectoryError):
+    except IsADirectoryError:
         raise HarnessError(f"{path}: must be a file, got a folder") from None
+    except NotADirectoryError:
+        raise HarnessError(f"{path}: must be a file, got a path through something that is no folder") from None
     except ValueError as error:  # a NUL byte in the path
         raise HarnessError(f"{str(path)!r}: must be a path, got: {error}") from None
+    except OSError as error:
+        if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
+            raise HarnessError(f"{str(path)[:80]}: must be a path, got: {error.strerror}") from None
+        raise
 
 
 def read_text(path: Path) -> str:
     """The file as text, without a byte-order mark; HarnessError names the line of the first byte that is not UTF-8."""
-    data = read_bytes(path)
+    data = read_bytes(path).removeprefix(BOM)
     try:
-        return data.decode("utf-8-sig")
+        return data.decode("utf-8")
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         raise HarnessError(
@@ -91,9 +104,23 @@ def write_arrays(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]]) -> None
         np.savez(file, allow_pickle=False, **dict(arrays))
 
 
+class DamagedFileError(Exception):
+    """A file of arrays that is not there, or is not what this program wrote."""
+
+
+def read_arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
+    """The named arrays of an npz file, never by pickle; DamagedFileError where it is missing, torn or something else."""
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            return {name: stored[name] for name in stored.files}
+    except FileNotFoundError as error:
+        raise DamagedFileError(str(error)) from None
+    except (ValueError, KeyError, EOFError, AttributeError, TypeError, zipfile.BadZipFile, zlib.error) as error:
+        raise DamagedFileError(f"{path}: {error}") from None
+
+
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    keys = [key for key, _ in pairs]
-    twice = sorted({key for key in keys if keys.count(key) > 1})
+    twice = sorted(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
     if twice:
         raise ValueError(f"a key must stand once, got {', '.join(map(repr, twice))} twice")
     return dict(pairs)
@@ -123,12 +150,21 @@ def read_records(path: Path, problems: Problems) -> list[tuple[int, str, dict[st
         if not isinstance(record_id, str) or not record_id.strip():
             problems.add(where, f"must have an _id (text or a number), got {_shown(record, '_id')}")
             continue
+        if _half_pair(record):
+            problems.add(where, "must be text that can be written as UTF-8, got half of a surrogate pair (\\ud800 to \\udfff)")
+            continue
         if record_id in first_line:
             problems.add(where, f"_id {str(record_id)!r} must stand once, it is on line {first_line[record_id]} already")
             continue
         first_line[record_id] = number
         records.append((number, str(record_id), record))
     return records
+
+
+def _half_pair(record: dict[str, Any]) -> bool:
+    """Whether a text of this record holds a code point that is no character; JSON can write one, UTF-8 cannot."""
+    texts = (record.get(key) for key in ("_id", "title", "text", "group", "cluster"))
+    return any(isinstance(text, str) and any("\ud800" <= c <= "\udfff" for c in text) for text in texts)
 
 
 def _shown(record: dict[str, Any], key: str) -> str:
@@ -167,7 +203,7 @@ def read_queries(path: Path) -> tuple[Query, ...]:
     for number, query_id, record in read_records(path, problems):
         where = f"{path}:{number}"
         text = _text_of(record, "text", where, problems, required=True)
-        if "text" in record and isinstance(record["text"], str) and not text.strip():
+        if isinstance(record.get("text"), str) and not isinstance(record["text"], _Digits) and not text.strip():
             problems.add(where, "text must not be empty: a prompt asks for something")
         labels = [_label(record, key, where, problems) for key in ("group", "cluster")]
         queries.append(Query(query_id, text, *labels))
@@ -208,14 +244,18 @@ def read_qrels(path: Path) -> list[Judgement]:
     first_line: dict[tuple[str, str], int] = {}
     for number, line in lines:
         where = f"{path}:{number}"
-        fields = [part.strip() for part in line.split("\t")] if tsv else line.split()
-        if tsv and number == lines[0][0] and all(part.lower() in TSV_HEADER_NAMES for part in fields):
+        fields = line.split("\t") if tsv else line.split()
+        if tsv:
+            fields[-1] = fields[-1].strip()
+        if tsv and number == lines[0][0] and all(part.strip().lower() in TSV_HEADER_NAMES for part in fields):
+            if fields[0].strip().lower() not in QUERY_HEADER_NAMES:
+                problems.add(where, f"must have the columns query id, document id, score in this order, got {line[:80]!r}")
             continue
         if len(fields) != (3 if tsv else 4):
             problems.add(where, f"must have {3 if tsv else 4} columns ({form}), got {len(fields)}: {line[:80]!r}")
             continue
         query_id, doc_id, grade = fields[0], fields[-2], fields[-1]
-        if not query_id or not doc_id:
+        if not query_id.strip() or not doc_id.strip():
             problems.add(where, f"must name a query and a document, got {line[:80]!r}")
         elif not WHOLE.fullmatch(grade) or abs(int(grade)) > LARGEST_GRADE:
             problems.add(where, f"the {'score' if tsv else 'relevance'} must be a whole number, got {grade!r}")
@@ -314,15 +354,19 @@ def join(
         qrels=pad_qrels([{row_of[doc]: grade for doc, grade in judged[q.query_id].items()} for q in used]),
         counts=counts,
         hashes=Hashes(
-            corpus=hash_lines(f"{doc}\t{text}" for doc, text in zip(doc_ids, texts, strict=True)),
-            queries=hash_lines("\t".join((q.query_id, q.text, q.group, q.cluster)) for q in queries),
-            qrels=hash_lines(sorted(f"{j.query_id}\t{j.doc_id}\t{j.grade}" for j in judgements)),
+            corpus=hash_lines(part for pair in zip(doc_ids, texts, strict=True) for part in pair),
+            queries=hash_lines(part for q in queries for part in (q.query_id, q.text, q.group, q.cluster)),
+            qrels=hash_lines(part for j in sorted(judgements, key=_by_pair) for part in (j.query_id, j.doc_id, str(j.grade))),
             files={
                 name: hashlib.sha256(read_bytes(path)).hexdigest()
                 for name, path in (("corpus", paths.corpus), ("queries", paths.queries), ("qrels", paths.qrels))
             },
         ),
     )
+
+
+def _by_pair(judgement: Judgement) -> tuple[str, str]:
+    return judgement.query_id, judgement.doc_id
 
 
 def pad_qrels(judged: list[dict[int, int]]) -> Qrels:
@@ -379,10 +423,7 @@ def read_run(path: Path, *, ties: str = "doc_id") -> dict[str, list[str]]:
             problems.add(where, f"must have 6 columns (query id, Q0, document id, rank, score, tag), got {len(fields)}")
             continue
         query_id, _, doc_id, rank, score, _ = fields
-        try:
-            value = float(score)
-        except ValueError:
-            value = float("nan")
+        value = float(score) if NUMBER.fullmatch(score) else float("nan")
         if not np.isfinite(value):
             problems.add(where, f"the score must be a finite number, got {score!r}")
             continue
@@ -408,5 +449,6 @@ def _ordered(lines: list[RunLine], ties: str) -> list[str]:
     if ties == "rank":
         return [entry.doc_id for entry in sorted(by_id, key=lambda entry: entry.rank)]
     if ties == "trec_eval":
-        by_id = [replace(entry, score=float(np.float32(entry.score))) for entry in by_id]
+        with np.errstate(over="ignore"):  # beyond single precision trec_eval reads infinity, and so ties
+            by_id = [replace(entry, score=float(np.float32(entry.score))) for entry in by_id]
     return [entry.doc_id for entry in sorted(by_id, key=lambda entry: -entry.score)]

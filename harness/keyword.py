@@ -20,7 +20,7 @@ import numpy as np
 
 from harness.config import Keyword
 from harness.errors import HarnessError
-from harness.files import write_arrays
+from harness.files import DamagedFileError, read_arrays, write_arrays
 from harness.types import FloatArray, IntArray, Postings
 
 # Lucene's default English stop words, the list behind Elasticsearch's and OpenSearch's `english` analyzer.
@@ -235,12 +235,11 @@ def save_index(index: KeywordIndex, path: Path) -> None:
 def load_index(path: Path) -> KeywordIndex | None:
     """The index from the cache; None where it is not there or is not what it should be (it is then built anew)."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            text = stored["terms"].tobytes().decode()
-            terms = {term: number for number, term in enumerate(text.split("\n"))} if text else {}
-            names = ("idf", "indptr", "rows", "frequencies", "lengths")
-            index = KeywordIndex(terms, *(stored[name] for name in names))
-    except (OSError, ValueError, KeyError, EOFError, UnicodeDecodeError, ImportError):
+        stored = read_arrays(path)
+        text = stored["terms"].tobytes().decode()
+        terms = {term: number for number, term in enumerate(text.split("\n"))} if text else {}
+        index = KeywordIndex(terms, *(stored[name] for name in ("idf", "indptr", "rows", "frequencies", "lengths")))
+    except (DamagedFileError, KeyError, ValueError):
         return None
     sound = len(index.terms) == index.idf.size == index.indptr.size - 1 and index.rows.size == index.frequencies.size
     return index if sound else None

@@ -101,8 +101,12 @@ def prepare_judgements(qrels: Qrels, conventions: Conventions) -> Judgements:
     )
 
 
+def _within(ranking: Ranking, cutoff: float) -> BoolArray:
+    return np.isfinite(ranking.ranks) & (ranking.ranks <= cutoff)
+
+
 def _hits(ranking: Ranking, judgements: Judgements, cutoff: float) -> FloatArray:
-    hits: FloatArray = (judgements.relevant & (ranking.ranks <= cutoff)).sum(axis=1, dtype=np.float64)
+    hits: FloatArray = (judgements.relevant & _within(ranking, cutoff)).sum(axis=1, dtype=np.float64)
     return hits
 
 
@@ -159,7 +163,7 @@ def ndcg(ranking: Ranking, judgements: Judgements, cutoff: float) -> FloatArray:
 
     Järvelin and Kekäläinen (2002) with trec_eval's discount; 0 when no grade is above 0.
     """
-    within = ranking.ranks <= cutoff
+    within = _within(ranking, cutoff)
     dcg = np.where(within, judgements.gains / np.log2(np.where(within, ranking.ranks, 1.0) + 1), 0.0).sum(axis=1)
     place = np.arange(1, judgements.ideal_gains.shape[1] + 1)
     ideal = np.where(place <= cutoff, judgements.ideal_gains / np.log2(place + 1), 0.0).sum(axis=1)
@@ -168,7 +172,7 @@ def ndcg(ranking: Ranking, judgements: Judgements, cutoff: float) -> FloatArray:
 
 def judged(ranking: Ranking, judgements: Judgements, cutoff: float) -> FloatArray:
     """Share of the first min(K, n) documents that have any judgement."""
-    known = (judgements.judged & (ranking.ranks <= cutoff)).sum(axis=1).astype(np.float64)
+    known = (judgements.judged & _within(ranking, cutoff)).sum(axis=1).astype(np.float64)
     return _divide(known, np.minimum(ranking.returned, cutoff))
 
 

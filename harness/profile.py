@@ -70,10 +70,10 @@ class Profiles:
         """
         shape = (self.points.size, self.n_queries)
         before = self.before()
-        jumps = sparse.csr_array((self.after - before, (self.point, self.query)), shape=shape)
-        spikes = sparse.csr_array((self.at - before, (self.point, self.query)), shape=shape)
-        intervals = self.first @ counts + np.cumsum(jumps @ counts, axis=0)[:-1]
-        points = np.concatenate([intervals[:1], intervals]) + spikes @ counts
+        jumps = np.asarray(sparse.csr_array((self.after - before, (self.point, self.query)), shape=shape) @ counts)
+        spikes = np.asarray(sparse.csr_array((self.at - before, (self.point, self.query)), shape=shape) @ counts)
+        intervals = self.first @ counts + np.cumsum(jumps, axis=0)[:-1]
+        points = np.concatenate([intervals[:1], intervals]) + spikes
         points[0], points[-1] = self.ends[0] @ counts, self.ends[1] @ counts
         return intervals, points
 

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import yaml
 
 from harness.config import PARAM_NAMES, Config
 from harness.errors import HarnessError
@@ -23,6 +22,7 @@ from harness.retrieve import pack
 from harness.study import JOURNAL, Trial, params_of
 from harness.systems import System
 from harness.types import Dataset, FloatArray, IntArray, Params, Retrieved
+from harness.yamlfile import dump_yaml
 
 STUDIES = Path("studies")
 FORMULA_STARTS = ("=", "+", "-", "@", "\t")  # a spreadsheet would compute such a cell
@@ -176,7 +176,7 @@ def write_weights(path: Path, params: Params, variant: str, **decided: Any) -> N
     setting = {name: getattr(params, name) for name in PARAM_NAMES}
     data = {**{k: setting[k] for k in ("semantic_weight", "top_k", "fusion", "rrf_k", "depth")}, "variant": variant}
     data |= {"k1": params.k1, "b": params.b, **decided}
-    write_text(path, yaml.safe_dump(data, sort_keys=False, allow_unicode=True))
+    write_text(path, dump_yaml(data))
 
 
 def describe_measures(config: Config) -> dict[str, str]:

@@ -15,7 +15,7 @@ from harness import keyword, semantic
 from harness.bm25 import rank_keyword
 from harness.candidates import merge_lists
 from harness.config import ANALYZERS, Config
-from harness.files import write_arrays
+from harness.files import DamagedFileError, read_arrays, write_arrays
 from harness.progress import Progress
 from harness.types import Candidates, Dataset, FloatArray, Postings, RankedLists, Retrieved, Vectors
 
@@ -51,9 +51,8 @@ def unpack(stored: Any) -> Retrieved:
 def load_retrieved(path: Path) -> Retrieved | None:
     """The candidates in this file; None where it is not there or not what it should be (then they are built anew)."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            return unpack(stored)
-    except (OSError, ValueError, KeyError, TypeError, EOFError, ImportError):
+        return unpack(read_arrays(path))
+    except (DamagedFileError, KeyError, ValueError, TypeError):
         return None
 
 

@@ -8,6 +8,7 @@ among equals nor the size of a search batch can change a result.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import importlib.util
@@ -15,7 +16,7 @@ import json
 import os
 import re
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ import numpy as np
 
 from harness.config import PACKAGED_MODEL, Semantic
 from harness.errors import HarnessError, SurroundingsError
-from harness.files import write_arrays
+from harness.files import DamagedFileError, read_arrays, write_arrays
 from harness.progress import Progress, Silence
 from harness.types import FloatArray, IntArray, RankedLists, Vectors
 
@@ -158,9 +159,11 @@ def encode(loaded: Any, texts: Sequence[str], kind: Kind, options: Semantic, pro
         first_of.setdefault(seen_as[i], i)
     distinct = sorted(first_of, key=lambda tokens: (len(tokens), tokens))
     batches = [distinct[start : start + BATCH] for start in range(0, len(distinct), BATCH)]
-    encode_batch = _batch_encoder(loaded, kind, prompt, options.normalize)
     vector_of: dict[tuple[Any, ...], Vectors] = {}
-    with progress(f"encoding {kind} texts", len(distinct)) as advance:
+    with (
+        _batch_encoder(loaded, kind, prompt, options.normalize) as encode_batch,
+        progress(f"encoding {kind} texts", len(distinct)) as advance,
+    ):
         workers = os.cpu_count() or 1 if str(loaded.device) == "cpu" else 1
         with ThreadPoolExecutor(max_workers=workers) as pool:
             answers = pool.map(lambda batch: encode_batch([texts[first_of[tokens]] for tokens in batch]), batches)
@@ -183,7 +186,8 @@ def encode(loaded: Any, texts: Sequence[str], kind: Kind, options: Semantic, pro
     return Encoded(result, facts)
 
 
-def _batch_encoder(loaded: Any, kind: Kind, prompt: str | None, normalize: bool) -> Callable[[list[str]], Vectors]:
+@contextlib.contextmanager
+def _batch_encoder(loaded: Any, kind: Kind, prompt: str | None, normalize: bool) -> Iterator[Callable[[list[str]], Vectors]]:
     lock, preprocess = threading.Lock(), loaded.preprocess
 
     def locked(*args: Any, **kwargs: Any) -> Any:
@@ -199,7 +203,10 @@ def _batch_encoder(loaded: Any, kind: Kind, prompt: str | None, normalize: bool)
             dtype=np.float32,
         )
 
-    return encode_batch
+    try:
+        yield encode_batch
+    finally:
+        del loaded.preprocess  # the class's own again
 
 
 def _as_seen(loaded: Any, texts: list[str]) -> tuple[list[tuple[Any, ...]], list[bool]]:
@@ -225,9 +232,9 @@ def save_encoded(encoded: Encoded, path: Path) -> None:
 def load_encoded(path: Path, n_texts: int) -> Encoded | None:
     """The vectors from the cache; None where they are not there or not what they should be (then they are made anew)."""
     try:
-        with np.load(path, allow_pickle=False) as stored:
-            encoded = Encoded(stored["vectors"], json.loads(stored["facts"].tobytes()))
-    except (OSError, ValueError, KeyError, EOFError, ImportError):
+        stored = read_arrays(path)
+        encoded = Encoded(stored["vectors"], json.loads(stored["facts"].tobytes()))
+    except (DamagedFileError, KeyError, ValueError):
         return None
     vectors = encoded.vectors
     sound = vectors.dtype == np.float32 and vectors.ndim == 2 and len(vectors) == n_texts and bool(np.isfinite(vectors).all())
@@ -276,7 +283,7 @@ def rank_semantic(
     rows = np.arange(len(documents), dtype=np.int32) if rows is None else rows
     searched = np.ascontiguousarray(documents[rows])
     exact_lists = _search_exact(searched, queries, depth)
-    if factory == "Flat":
+    if factory == "Flat" or searched.size == 0:
         return _named(exact_lists, rows), 1.0
     lists = _search_index(build_faiss(searched, factory), searched, queries, depth)
     shared = sum(np.intersect1d(a[a >= 0], b[b >= 0]).size for a, b in zip(lists.rows, exact_lists.rows, strict=True))

@@ -343,7 +343,7 @@ def test_a_number_with_four_hundred_digits_in_the_space_is_refused(entry: str, r
         ("tolerance: .nan\n", "tolerance"),
         ("report_at: []\n", "report_at"),
         ("report_at: 5\n", "report_at"),
-        ("report_at: [0]\n", "report_at"),
+        ("report_at: [0]\n", "report_at[0]"),
         ("keyword: {k1: -1}\n", "keyword.k1"),
         ("keyword: {b: 1.1}\n", "keyword.b"),
         ("keyword: {variant: bm42}\n", "keyword.variant"),

@@ -15,6 +15,7 @@ PACKAGE = Path(__file__).parents[1] / "harness"
 LAYERS = [
     ["types", "errors", "progress"],
     ["bm25", "candidates", "fusion", "measures"],
+    ["profile"],
     ["hybrid"],
     ["systems"],
     ["files"],
@@ -27,7 +28,7 @@ LAYERS = [
     ["cli"],
     ["__main__"],
 ]
-PURE = {module for row in LAYERS[:4] for module in row}
+PURE = {module for row in LAYERS[:5] for module in row}
 HOMES = {
     "optuna": {"study"},
     "rank_bm25": {"keyword"},
@@ -42,7 +43,7 @@ HOMES = {
     "typer": {"cli"},
     "rich": {"cli"},
     "click": {"cli"},
-    "scipy": {"systems"},
+    "scipy": {"systems", "profile"},
 }
 LATE = {"rank_bm25", "Stemmer", "sentence_transformers", "torch", "transformers", "faiss", "pandas", "rich"}
 

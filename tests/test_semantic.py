@@ -70,6 +70,20 @@ def test_f1_three_vectors_at_depth_five_give_three_finite_hits(factory: str) -> 
     assert recall == 1.0
 
 
+def test_f1_an_index_that_finds_fewer_than_depth_pads_behind_what_it_found() -> None:
+    """F1: an inverted file looks into one of eight cells here and fills the rest with -1."""
+    documents, queries = draw_unit(200, 8, seed=22), draw_unit(6, 8, seed=23)
+    lists, recall = rank_semantic(documents, queries, depth=100, factory="IVF8,Flat")
+    assert recall < 1
+    for rows, scores in zip(lists.rows, lists.scores, strict=True):
+        found = int((rows >= 0).sum())
+        assert 0 < found < 100
+        assert (rows[:found] >= 0).all()
+        assert len(set(rows[:found].tolist())) == found
+        assert np.isnan(scores[found:]).all()
+        assert np.isfinite(scores[:found]).all()
+
+
 @pytest.mark.parametrize("factory", ["Flat", "HNSW32"])
 def test_f2_order_and_cosines_of_three_documents(factory: str) -> None:
     documents = make_unit(make_vectors([(1, 0), (0, 1), (3, 4)]))
@@ -121,6 +135,20 @@ def test_a_thousand_equal_vectors_come_back_in_row_order() -> None:
     assert better == 0
     assert lists.rows.tolist() == [[0, 1, 2, 3, 4]]
     assert len(set(lists.scores[0].tolist())) == 1
+
+
+def test_exact_lists_are_exact_where_single_precision_cannot_tell() -> None:
+    """Four hundred neighbours, each one float32 step off in one coordinate: FAISS's own order among them is noise."""
+    draw = np.random.default_rng(24)
+    base, query = draw_unit(1, 64, seed=25), draw_unit(1, 64, seed=26)
+    documents = np.repeat(base, 400, axis=0)
+    column = draw.integers(0, 64, 400)
+    documents[np.arange(400), column] = np.nextafter(base[0, column], np.float32(np.inf))
+    lists, _ = rank_semantic(documents, query, depth=20)
+    rows, scores = rank_slowly(documents, query[0], 20)
+    assert 0 < scores[0] - scores[-1] < 1e-7
+    assert lists.rows[0].tolist() == rows
+    assert lists.scores[0].tolist() == pytest.approx(scores, abs=1e-15)
 
 
 def test_a_list_does_not_depend_on_the_other_queries_of_its_batch() -> None:
@@ -305,7 +333,8 @@ class NotingModel:
     """Stands in for a SentenceTransformer: a vector that says which call and which prompt it came from."""
 
     def __init__(self, prompts: dict[str, str]) -> None:
-        self.prompts, self.device, self.max_seq_length, self.tokenizer = prompts, "cpu", 8, None
+        self.prompts, self.device, self.max_seq_length = prompts, "cpu", 8
+        self.tokenizer: Any = None
         self.calls: list[tuple[str, str | None, tuple[str, ...], bool]] = []
 
     def preprocess(self, *args: Any, **kwargs: Any) -> None:
@@ -369,6 +398,17 @@ def test_equal_texts_are_encoded_once_and_empty_ones_never() -> None:
     assert sorted(text for _, _, texts, _ in model.calls for text in texts) == ["other one", "same"]
     assert encoded.vectors.tolist() == [[4, 0], [0, 0], [4, 0], [9, 0]]
     assert encoded.facts["texts"] == 3
+
+
+def test_s2_texts_that_are_equal_as_far_as_the_model_reads_are_encoded_once() -> None:
+    model = NotingModel({})
+    model.tokenizer = lambda texts, **_: {"input_ids": [["<s>", *text.split(), "</s>"] for text in texts]}
+    six = "one two three four five six"  # with both marks, the eight tokens that the model reads
+    texts = [f"{six} seven", f"{six} eight nine", six, "one two"]
+    encoded = encode(model, texts, "document", Semantic())
+    assert sum(len(texts) for _, _, texts, _ in model.calls) < len(texts)
+    assert np.array_equal(encoded.vectors[0], encoded.vectors[1])
+    assert encoded.facts["cut"] == 2
 
 
 def test_no_text_at_all_gives_vectors_of_the_models_dimension() -> None:

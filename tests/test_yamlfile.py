@@ -284,7 +284,7 @@ def test_a_place_is_file_line_and_key_path(tmp_path: Path) -> None:
 any_text = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 
 
-@given(value=st.dictionaries(any_text, st.one_of(any_text, st.booleans(), st.none(), st.integers(-9999, 9999)), max_size=4))
+@given(value=st.dictionaries(any_text, any_text, max_size=4))
 def test_what_double_quotes_hold_comes_back_as_it_was(value: dict[str, object], tmp_path_factory: pytest.TempPathFactory) -> None:
     path = tmp_path_factory.getbasetemp() / "any.yaml"
     quoted = yaml.safe_dump(value, default_style='"', allow_unicode=False)

@@ -110,7 +110,7 @@ def read_foreign_runs(paths: Sequence[str | Path], dataset: Dataset, ties: str) 
         except HarnessError as error:
             problems.lines.extend(error.problems)
             continue
-        known = [query.query_id for query in dataset.queries if query.query_id in run]
+        known = [query.query_id for query in dataset.queries if record.encode_id(query.query_id) in run]
         if not known:
             problems.add(str(path), f"must have results for the labelled prompts, got 0 of {len(dataset.queries)}")
             continue
@@ -120,25 +120,29 @@ def read_foreign_runs(paths: Sequence[str | Path], dataset: Dataset, ties: str) 
 
 
 def rank_run(run: dict[str, list[str]], dataset: Dataset) -> Ranking:
-    """The judged documents' ranks in a foreign run; a prompt that it lacks has nothing returned."""
+    """The judged documents' ranks in a foreign run; a prompt that it lacks has nothing returned.
+
+    Ids with white space stand percent-encoded in a run, as this program writes them.
+    """
+    codes = record.encode_ids([*(query.query_id for query in dataset.queries), *dataset.doc_ids])
     rows = dataset.qrels.rows
     ranks = np.full(rows.shape, np.inf)
     returned = np.zeros(len(dataset.queries), dtype=np.int32)
     for i, query in enumerate(dataset.queries):
-        listed = run.get(query.query_id, [])
+        listed = run.get(codes[query.query_id], [])
         returned[i] = len(listed)
         rank_of = {doc_id: rank for rank, doc_id in enumerate(listed, 1)}
         for j, row in enumerate(rows[i]):
             if row >= 0:
-                ranks[i, j] = rank_of.get(dataset.doc_ids[row], np.inf)
+                ranks[i, j] = rank_of.get(codes[dataset.doc_ids[row]], np.inf)
     return Ranking(ranks, returned)
 
 
 def describe_run(name: str, run: dict[str, list[str]], dataset: Dataset) -> list[str]:
     """What a person should know about a foreign run: prompts without judgements, documents that the corpus lacks."""
-    used = {query.query_id for query in dataset.queries}
+    used = {record.encode_id(query.query_id) for query in dataset.queries}
     left_out = sorted(set(run) - used)
-    corpus = set(dataset.doc_ids)
+    corpus = {record.encode_id(doc_id) for doc_id in dataset.doc_ids}
     unknown = {doc_id for query_id in used & set(run) for doc_id in run[query_id]} - corpus
     said = []
     if left_out:

@@ -75,8 +75,11 @@ def tune(
     dataset = read_data(config)
     timings.lap("reading")
     folder = record.folder_of(config.name)
-    notes = make_way(folder, config, dataset, fresh=fresh)
+    if not fresh:
+        refuse_another_question(folder, config, dataset)
     prepared = prepare(config, dataset, progress, timings)
+    aside = record.move_aside(folder) if fresh else None  # only now: what is wrong with the input has been said
+    notes = [f"the old study is kept in {aside}/"] if aside else []
     for warning in warn(prepared):
         progress.say(f"warning: {warning}")
 
@@ -117,16 +120,12 @@ def identify(config: Config, dataset: Dataset) -> dict[str, Any]:
     return identity
 
 
-def make_way(folder: Path, config: Config, dataset: Dataset, *, fresh: bool) -> list[str]:
-    """Refuse another question under this name, or move the old study aside; before anything is built."""
-    if fresh:
-        aside = record.move_aside(folder)
-        return [f"the old study is kept in {aside}"] if aside else []
+def refuse_another_question(folder: Path, config: Config, dataset: Dataset) -> None:
+    """HarnessError where the folder holds a study of another question, or no study; before anything is built."""
     record.check_folder(folder)
     known, asked = read_identity(folder), identify(config, dataset)
     if known is not None and known != asked:
         raise HarnessError(explain_difference(folder, known, asked))
-    return []
 
 
 def measure_trial(prepared: Prepared, params: Params) -> Outcome:
