@@ -41,6 +41,8 @@ class Hybrid:
     def candidates_for(self, params: Params) -> Candidates:
         """The candidates at these k1, b and depth; k1 and b other than the base's need postings (ValueError)."""
         candidates = self.candidates
+        if params.depth > self.base.depth:
+            raise ValueError(f"depth must be at most {self.base.depth}, the candidates' own, got {params.depth}")
         if (params.k1, params.b) != (self.base.k1, self.base.b):
             if self.postings is None:
                 raise ValueError(
@@ -48,8 +50,6 @@ class Hybrid:
                 )
             keyword = rank_keyword(self.postings, k1=params.k1, b=params.b, depth=params.depth)
             return merge_lists(keyword, semantic_lists(at_depth(candidates, params.depth), params.depth))
-        if params.depth > self.base.depth:
-            raise ValueError(f"depth must be at most {self.base.depth}, the candidates' own, got {params.depth}")
         return candidates if params.depth == self.base.depth else at_depth(candidates, params.depth)
 
     def setting(self, params: Params) -> tuple[Candidates, Lines, IntArray]:
