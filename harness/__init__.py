@@ -10,12 +10,13 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from harness.commands.evaluate import Evaluation
+    from harness.commands.profile import ProfileResult
     from harness.commands.search import Explanation
     from harness.commands.tune import TuneResult
     from harness.config import Config
     from harness.progress import Progress
 
-__all__ = ["evaluate", "search", "tune"]
+__all__ = ["evaluate", "profile", "search", "tune"]
 
 
 def tune(
@@ -39,6 +40,19 @@ def evaluate(
     from harness.commands.evaluate import evaluate as run
 
     return run(config, weights=weights, runs=runs, ties=ties, progress=progress)
+
+
+def profile(
+    config: Config | str | Path,
+    *,
+    weights: str | Path | None = None,
+    out: str | Path | None = None,
+    progress: Progress | None = None,
+) -> ProfileResult:
+    """The objective as an exact function of the semantic weight; see `harness.commands.profile.profile`."""
+    from harness.commands.profile import profile as run
+
+    return run(config, weights=weights, out=out, progress=progress)
 
 
 def search(

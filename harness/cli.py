@@ -21,8 +21,10 @@ from harness.errors import HarnessError, InterruptedStudyError, SurroundingsErro
 
 if TYPE_CHECKING:
     from harness.commands.evaluate import Evaluation
+    from harness.commands.profile import ProfileResult
     from harness.commands.search import Explanation
     from harness.commands.tune import TuneResult
+    from harness.profiles import Curve
 
 WIDTH = 120  # of tables where stdout is no terminal
 SHOWN_NAMES = {
@@ -30,7 +32,9 @@ SHOWN_NAMES = {
     "semantic": "semantic alone",
     "equal": "equal weights",
     "rrf": "RRF 60",
+    "current": "current setting",
     "best_trial": "best trial",
+    "pick": "pick",
 }
 
 app = typer.Typer(
@@ -80,6 +84,20 @@ def tune(
 
     result = run(config, name=name, fresh=fresh, progress=Bars())
     print_json(result.summary) if as_json else print_tune(result, config)
+
+
+@app.command()
+def profile(
+    config: ConfigArgument,
+    weights: WeightsOption = None,
+    out: Annotated[Path, typer.Option("--out", help="Where the curve is written.")] = Path("profile.csv"),
+    as_json: JsonOption = False,
+) -> None:
+    """Compute the objective as an exact function of the semantic weight for CONFIG's discrete setting."""
+    from harness.commands.profile import profile as compute
+
+    result = compute(config, weights=weights, out=out, progress=Bars())
+    print_json(result.to_dict()) if as_json else print_profile(result)
 
 
 @app.command()
@@ -135,7 +153,9 @@ def print_tune(result: TuneResult, config_path: Path) -> None:
         f"study {config.name}: {counts['documents']} documents, {counts['queries_used']} of {counts['queries']} prompts used,"
         f" {trials} trials, objective {' and '.join(config.objective)}"
     )
-    print(f"All numbers are on the prompts that the study was tuned on. Objective at top_k = {summary['top_k']}.\n")
+    print(
+        f"All numbers are on the prompts that the study was tuned on, but for the verdict. Objective at K = {summary['top_k']}.\n"
+    )
     cutoffs = config.report_at
     headings = ["system", *["objective", "objective_2"][: len(config.objective)]]
     headings += [f"P@{c}" for c in cutoffs] + [f"R@{c}" for c in cutoffs]
@@ -148,16 +168,14 @@ def print_tune(result: TuneResult, config_path: Path) -> None:
     print("\nP is precision, R recall; every mean is over the used prompts.")
 
     if "best_trial" in summary:
-        best = summary["best_trial"]
-        setting = ", ".join(f"{k} {v:.4f}" if isinstance(v, float) else f"{k} {v}" for k, v in best["params"].items())
-        print(f"\nbest trial: number {best['number']}, {config.objective[0]} {best['value']:.4f}: {setting}")
+        print_judgement(summary, config.objective[0])
     else:
         print(f"\nPareto front of {' and '.join(config.objective)}:")
         front = {trial.number: trial for trial in result.trials if trial.number in summary["pareto"]}
         names = list(config.search.space)
         shown = [[str(n), *(f"{v:.4f}" for v in t.values), *(_cell(t.params.get(p)) for p in names)] for n, t in front.items()]
         print_table(["trial", *config.objective, *names], shown)
-    print(f"\ntrade-off over K of {'the best trial' if 'best_trial' in summary else 'equal weights'}")
+    print(f"\ntrade-off over K of {'the pick' if 'best_trial' in summary else 'equal weights'}")
     columns = [c for c in ("Precision", "Recall", "objective", "objective_2") if c in result.trade_off[0]]
     rows = [[str(int(row["top_k"])), *(f"{row[c]:.4f}" for c in columns)] for row in result.trade_off]
     print_table(["K", *columns], rows)
@@ -167,8 +185,46 @@ def print_tune(result: TuneResult, config_path: Path) -> None:
         print(f"\n{note}")
     print(f"\nstudy folder: {result.folder}/")
     prompt = "your own prompt"
-    print(f"next: python -m harness evaluate {shlex.quote(str(config_path))} --weights {result.folder}/weights.yaml")
+    weights = f" --weights {result.folder}/weights.yaml" if "best_trial" in summary else ""
+    print(f"next: python -m harness evaluate {shlex.quote(str(config_path))}{weights}")
     print(f"      python -m harness search {shlex.quote(str(config_path))} {shlex.quote(prompt)}")
+
+
+def describe_setting(params: dict[str, Any]) -> str:
+    """A setting as text, numbers to four digits."""
+    return ", ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in params.items())
+
+
+def print_judgement(summary: dict[str, Any], objective: str) -> None:
+    """Best trial, exact optimum, pick and verdict, and how many labels it would take to know more."""
+    best, pick, verdict = summary["best_trial"], summary["pick"], summary["verdict"]
+    print(f"\nbest trial: number {best['number']}, {objective} {best['value']:.4f}: {describe_setting(best['params'])}")
+    exact = summary.get("exact")
+    if exact is not None:
+        among = "all" if exact["settings"] == exact.get("of") else "the best visited"
+        share = f": the best trial reaches {best['value'] / exact['score']:.1%}" if exact["score"] > 0 else ""
+        print(
+            f"exact optimum: {objective} {exact['score']:.4f} for weights {exact['weight_from']:.4f} to"
+            f" {exact['weight_to']:.4f}, {describe_setting({k: v for k, v in exact['params'].items() if k != 'semantic_weight'})}"
+            f" ({exact['settings']} discrete settings, {among}){share}"
+        )
+    low, high = pick["interval"]
+    print(f"pick: {describe_setting(pick['params'])}; the prompts cannot tell weights {low:.3f} to {high:.3f} from it")
+    print(f"\nverdict: {verdict['decision']}")
+    for reason in verdict["reasons"]:
+        print(f"  {reason}")
+    labels = summary["labels"]
+    gains = ", ".join(f"{n} for {gain}" for gain, n in labels["prompts_to_prove_a_gain"].items())
+    if gains:
+        print(f"labels: to prove a gain with 80 % power takes about this many prompts: {gains}")
+    if "prompts_to_pin_the_weight" in labels:
+        print(f"        to pin the weight to ± .05 takes about {labels['prompts_to_pin_the_weight']}")
+    holes = summary["holes"]
+    if holes["unjudged_pairs"]:
+        print(
+            f"holes: {holes['unjudged_pairs']} returned documents are unjudged; with them the difference could lie anywhere"
+            f" from {holes['difference_at_least']:+.4f} to {holes['difference_at_most']:+.4f}; to_judge.csv lists the weightiest"
+        )
 
 
 def _cell(value: Any) -> str:
@@ -177,11 +233,45 @@ def _cell(value: Any) -> str:
 
 def _endings(result: TuneResult) -> list[str]:
     wanted, have = result.config.search.trials, len(result.trials)
-    if result.ended == "timeout":
+    if result.legs.ended == "timeout":
         return [f"search.timeout ended the study after {have} of {wanted} trials; run the same command to go on"]
-    if result.ended == "exhausted":
+    if result.legs.ended == "exhausted":
         return [f"every setting of the space was visited after {have} trials ({wanted} were allowed)"]
     return []
+
+
+def print_profile(result: ProfileResult) -> None:
+    """The optimum, the plateau, and a sketch of the curve."""
+    data = result.to_dict()
+    best = data["optimum"]
+    print(f"{data['objective']} over the semantic weight; {describe_setting(data['params'])}")
+    print(f"{data['intervals']} intervals of one score each, written to {result.out}\n")
+    for line in sketch(result.curve):
+        print(line)
+    print(
+        f"\noptimum {best['score']:.4f} for weights {best['weight_from']:.6f} to {best['weight_to']:.6f};"
+        f" at .5 {data['at_half']:.4f}, keyword alone {data['keyword']:.4f}, semantic alone {data['semantic']:.4f}"
+    )
+    if "better_point" in best:
+        print(f"the single weight {best['better_point']:.6f} scores higher; a point is never picked")
+    plateau = data["plateau"]
+    pieces = "one stretch" if len(plateau) == 1 else f"{len(plateau)} stretches"
+    print(f"plateau: weights {plateau[0][0]:.3f} to {plateau[-1][1]:.3f} come within 1 % of the optimum, in {pieces}")
+
+
+def sketch(curve: Curve, columns: int = 72, rows: int = 10) -> list[str]:
+    """The curve drawn in text: each column shows the interval that holds its middle."""
+    import numpy as np
+
+    middles = (np.arange(columns) + 0.5) / columns
+    values = curve.on[np.clip(np.searchsorted(curve.points, middles, side="right") - 1, 0, curve.on.size - 1)]
+    low, high = float(values.min()), float(values.max())
+    height = np.full(columns, rows) if high == low else 1 + np.round((values - low) / (high - low) * (rows - 1)).astype(int)
+    lines = []
+    for row in range(rows, 0, -1):
+        label = f"{high:.4f}" if row == rows else f"{low:.4f}" if row == 1 else ""
+        lines.append(f"{label:>7} |" + "".join("█" if h >= row else " " for h in height).rstrip())
+    return [*lines, f"{'':7} +{'-' * columns}", f"{'':8}0{'.5':>{columns // 2}}{'1':>{columns - columns // 2}}"]
 
 
 def print_evaluation(result: Evaluation) -> None:

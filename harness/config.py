@@ -6,6 +6,7 @@ import difflib
 import math
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,7 +23,7 @@ from harness.yamlfile import YamlDocument, dump_yaml, read_yaml
 PACKAGED_MODEL = "all-MiniLM-L6-v2"
 ANALYZERS = ("simple", "english", "cjk")
 REFUSED_SAMPLERS = {"cmaes": "Optuna keeps its state as a pickle in the storage, and a study holds no pickle"}
-SAMPLERS = ("tpe", "random", "qmc", "grid", "bruteforce", "nsgaii", "nsgaiii", "gp")
+SAMPLERS = ("exact", "tpe", "random", "qmc", "grid", "bruteforce", "nsgaii", "nsgaiii", "gp")
 PARAM_NAMES = ("semantic_weight", "top_k", "fusion", "rrf_k", "depth", "k1", "b")  # the order of columns and of drawing
 WHOLE_PARAMS = ("top_k", "depth", "rrf_k")
 STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
@@ -40,7 +41,7 @@ def _whole(low: int, high: int = 2**31 - 1) -> Callable[[Any], int]:
     def check(value: Any) -> int:
         good = _is_number(value) and value == int(value)
         if not good or not low <= value <= high:
-            limit = f"from {low} to {high}" if high < 2**31 - 1 else f"of at least {low}"
+            limit = f"from {low} to {high}" if high < 2**31 - 1 or good else f"of at least {low}"
             raise ValueError(f"must be a whole number {limit}, got {_shown(value)}")
         return int(value)
 
@@ -154,6 +155,31 @@ def _cutoffs(value: Any) -> list[int]:
     return sorted(set(_each(value, _whole(1))))
 
 
+GUARD = re.compile(r"(\S+) may not fall by more than ([0-9]*\.?[0-9]+)")
+
+
+def _guards(value: Any) -> dict[str, float]:
+    """Guard rails: `{Recall@20: .01}`, or sentences such as "Recall@20 may not fall by more than .01"."""
+    if isinstance(value, list):
+        pairs: list[tuple[Any, Any]] = []
+        for item in value:
+            match = GUARD.fullmatch(item.strip()) if isinstance(item, str) else None
+            if match is None:
+                raise ValueError(f'must read "MEASURE may not fall by more than NUMBER", got {_shown(item)}')
+            pairs.append((match[1], float(match[2])))
+    elif isinstance(value, dict):
+        pairs = list(value.items())
+    else:
+        raise ValueError(f"must be a mapping of measures to the largest fall allowed, got {_shown(value)}")
+    guards = {}
+    for name, limit in pairs:
+        measure = parse_measure(str(name))
+        if measure.cutoff == "top_k":
+            raise ValueError(f"a guard must have a cutoff of its own, such as Recall@20, got {name!r}")
+        guards[str(measure)] = _real(0, 1)(limit)
+    return guards
+
+
 Whole = Annotated[int, BeforeValidator(_whole(1))]
 Text = Annotated[str, BeforeValidator(_text)]
 Filled = Annotated[str, BeforeValidator(_filled)]
@@ -239,6 +265,25 @@ class Range(Block):
     log: Flag = False
 
 
+class Current(Block):
+    """The setting in production today; what it does not name has the top-level value or the default."""
+
+    semantic_weight: Weight | None = None
+    top_k: Annotated[int, BeforeValidator(_whole(1, MOST_DEPTH))] | None = None
+    fusion: Fusion | None = None
+    rrf_k: Annotated[int, BeforeValidator(_whole(1, MOST_DEPTH))] | None = None
+    depth: Depth | None = None
+    k1: K1 | None = None
+    b: B | None = None
+
+
+class HeldOutFiles(Block):
+    """Prompts and judgements of their own, scored once at the end."""
+
+    queries: Filled
+    qrels: Filled
+
+
 class Search(Block):
     """How much is tried, by which of Optuna's samplers, and over what."""
 
@@ -266,6 +311,9 @@ class Config(Block):
     tolerance: Annotated[float, BeforeValidator(_real(0, 1))] = 0.02
     measures: MeasureOptions = MeasureOptions()
     search: Search = Search()
+    current: Current | None = None
+    guards: Annotated[dict[str, float], BeforeValidator(_guards)] = Field(default_factory=dict)
+    held_out: float | list[str] | HeldOutFiles | None = None
     cache: Filled = ".harness-cache"
 
     @property
@@ -279,11 +327,19 @@ class Config(Block):
         return Params(self.semantic_weight, self.top_k, self.fusion, self.rrf_k, self.depth, self.keyword.k1, self.keyword.b)
 
     @property
+    def kept(self) -> Params | None:
+        """The setting in production today, None where the config names none."""
+        if self.current is None:
+            return None
+        return replace(self.base, **{k: v for k, v in self.current.model_dump().items() if v is not None})
+
+    @property
     def deepest(self) -> int:
         """The largest depth that a trial or a baseline may ask for."""
         entry = self.search.space.get("depth", self.depth)
         values = [entry["high"]] if isinstance(entry, dict) else entry if isinstance(entry, list) else [entry]
-        return max(self.depth, *(int(value) for value in values))
+        kept = self.kept
+        return max(self.depth, kept.depth if kept else 1, *(int(value) for value in values))
 
     @property
     def largest_top_k(self) -> int:
@@ -295,15 +351,25 @@ class Config(Block):
     @property
     def tunes_bm25(self) -> bool:
         """Whether a trial may use another k1 or b than the top-level ones: then the postings are kept."""
+        kept = self.kept
+        if kept is not None and (kept.k1, kept.b) != (self.keyword.k1, self.keyword.b):
+            return True
         return any(name in self.search.space and self.search.space[name] != getattr(self.base, name) for name in ("k1", "b"))
 
     @property
     def picks_itself(self) -> bool:
         """Whether top_k is free under an objective that never falls as K grows: its best trial is trivial."""
         entry = self.search.space.get("top_k")
-        free = isinstance(entry, (dict, list))
-        grows = all(m.name in GROWS_WITH_K and m.cutoff in ("top_k", None) for m in self.objectives)
-        return free and grows and self.measures.ap_denominator == "R"
+        lowest = entry["low"] if isinstance(entry, dict) else min(entry) if isinstance(entry, list) else MOST_DEPTH
+        free = all(isinstance(m.cutoff, str) or m.cutoff is None or lowest < m.cutoff for m in self.objectives)
+        free = free and isinstance(entry, (dict, list))
+        growing = all(
+            m.name in GROWS_WITH_K and (m.name != "MAP" or m.cutoff is None or self.measures.ap_denominator == "R")
+            for m in self.objectives
+        )
+        return (
+            free and growing and (self.measures.ap_denominator != "retrieved" or "MAP" not in {m.name for m in self.objectives})
+        )
 
     def to_yaml(self) -> str:
         """The resolved config as YAML; reading it gives the same object."""
@@ -332,7 +398,7 @@ def load_config(config: Config | str | Path, name: str | None = None) -> Config:
     """The config, read where it is a path, under another study name where one is given."""
     overrides = {"name": name} if name is not None else {}
     if isinstance(config, Config):
-        return Config.model_validate({**config.model_dump(), **overrides})
+        return parse_config({**config.model_dump(), **overrides})
     return read_config(config, **overrides)
 
 
@@ -472,6 +538,15 @@ def _check_range(
             problems.add(_where(keys, document), "log and step must not stand together; take one out")
         if result["low"] <= 0:
             problems.add(_where((*keys, "low"), document), f"must be above 0 for a log range, got {result['low']!r}")
+    if step is not None and result["low"] <= result["high"]:
+        steps = (result["high"] - result["low"]) / result["step"]
+        if abs(steps - round(steps)) > 1e-9 * max(1.0, steps):
+            reached = result["low"] + math.floor(steps) * result["step"]
+            problems.add(
+                _where(keys, document),
+                f"high must be low plus whole steps, got low={result['low']!r}, high={result['high']!r},"
+                f" step={result['step']!r}; the last step reaches {reached:.12g}",
+            )
     if result["low"] > result["high"]:
         problems.add(_where(keys, document), f"low ≤ high must hold, got low={result['low']!r}, high={result['high']!r}")
     return result
@@ -497,9 +572,24 @@ def _check_together(config: Config, document: YamlDocument | None, problems: Pro
             _where(("search", "sampler"), document),
             "must not be grid where rrf_k is drawn only for one of several fusions; nearest: bruteforce",
         )
+    if config.search.sampler == "exact":
+        if len(config.objective) > 1:
+            problems.add(_where(("search", "sampler"), document), "must not be exact for two objectives; nearest: nsgaii")
+        for name in ("k1", "b"):
+            entry = space.get(name)
+            if isinstance(entry, dict) and "step" not in entry:
+                problems.add(
+                    _where(("search", "space", name), document),
+                    "must be a list, or a range with a step, for the sampler exact; give one of them",
+                )
+    if isinstance(config.held_out, float) and not 0 < config.held_out < 1:
+        problems.add(_where(("held_out",), document), f"must be a share between 0 and 1, got {config.held_out!r}")
     if not config.semantic.normalize:
-        fusions = space.get("fusion", config.fusion)
-        if "theoretical" in (fusions if isinstance(fusions, list) else [fusions]):
+        searched = space.get("fusion", config.fusion)
+        fusions = {*(searched if isinstance(searched, list) else [searched]), config.fusion}
+        if config.kept is not None:
+            fusions.add(config.kept.fusion)
+        if "theoretical" in fusions:
             problems.add(
                 _where(("semantic", "normalize"), document),
                 "must be true for the fusion theoretical: its lowest score, -1, is that of unit vectors",
@@ -529,6 +619,8 @@ def read_weights(path: Path, config: Config) -> Params:
                 document.where((key,)),
                 f"must be the variant of the config's index, {config.keyword.variant}, got {_shown(value)}",
             )
+    if values.get("fusion") == "theoretical" and not config.semantic.normalize:
+        problems.add(document.where(("fusion",)), "must not be theoretical where semantic.normalize is false")
     problems.raise_any()
     base = config.base
     return Params(**{name: values.get(name, getattr(base, name)) for name in PARAM_NAMES})

@@ -4,13 +4,20 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
-from harness.config import Config
+import numpy as np
+
+from harness.config import Config, HeldOutFiles
+from harness.errors import HarnessError
 from harness.files import read_dataset
 from harness.hybrid import Hybrid
 from harness.progress import Progress
 from harness.retrieve import retrieve
-from harness.types import Dataset, Params, Retrieved
+from harness.splits import make_rng, number_units
+from harness.types import BoolArray, Dataset, Params, Qrels, Retrieved
+
+HELD_OUT = 6  # the purpose of the random numbers that choose the held-out prompts
 
 
 @dataclass
@@ -35,6 +42,7 @@ class Prepared:
     dataset: Dataset
     retrieved: Retrieved
     hybrid: Hybrid
+    held_out: Prepared | None = None
 
 
 def read_data(config: Config) -> Dataset:
@@ -42,7 +50,66 @@ def read_data(config: Config) -> Dataset:
     return read_dataset(config.collection.files(), relevance_threshold=config.measures.relevance_threshold)
 
 
-def prepare(config: Config, dataset: Dataset, progress: Progress, timings: Timings, *, also: Params | None = None) -> Prepared:
+def split_held_out(config: Config, dataset: Dataset) -> tuple[Dataset, Dataset | None]:
+    """The prompts to tune on and the held-out ones (None where the config holds none out); whole clusters only.
+
+    HarnessError where a listed prompt is not among the used ones, a cluster or a prompt would be on both sides, or
+    nothing is left.
+    """
+    held = config.held_out
+    if held is None:
+        return dataset, None
+    if isinstance(held, HeldOutFiles):
+        files = replace(config.collection.files(), queries=Path(held.queries), qrels=Path(held.qrels))
+        other = read_dataset(files, relevance_threshold=config.measures.relevance_threshold)
+        ids = {query.query_id for query in dataset.queries}
+        texts = {query.text for query in dataset.queries}
+        shared = [q.query_id for q in other.queries if q.query_id in ids or q.text in texts]
+        clusters = {q.cluster for q in dataset.queries if q.cluster}
+        shared += [q.query_id for q in other.queries if q.cluster in clusters and q.query_id not in shared]
+        if shared:
+            raise HarnessError(
+                f"held_out: prompts to tune on and held-out prompts must not share any, got {len(shared)} on both sides:"
+                f" {', '.join(map(repr, shared[:5]))}; take them out of one"
+            )
+        return dataset, other
+    units = number_units([query.cluster for query in dataset.queries])
+    if isinstance(held, float):
+        n_units = int(units.max()) + 1
+        chosen = make_rng(config.seed, HELD_OUT).permutation(n_units)[: round(held * n_units)]
+        out = np.isin(units, chosen)
+    else:
+        known = [query.query_id for query in dataset.queries]
+        missing = [query_id for query_id in held if query_id not in known]
+        if missing:
+            raise HarnessError(
+                f"held_out: must name prompts that have a relevant document, got {', '.join(map(repr, missing[:5]))}"
+            )
+        out = np.asarray([query_id in set(held) for query_id in known])
+        torn = sorted({dataset.queries[i].cluster for i in np.flatnonzero(out) if (units[~out] == units[i]).any()})
+        if torn:
+            raise HarnessError(f"held_out: must hold whole clusters, got a part of {', '.join(map(repr, torn[:5]))}")
+    if out.all() or not out.any():
+        raise HarnessError(f"held_out: must leave prompts on both sides, got {int(out.sum())} of {out.size} held out")
+    return select_queries(dataset, ~out), select_queries(dataset, out)
+
+
+def select_queries(dataset: Dataset, kept: BoolArray) -> Dataset:
+    """The same collection with these prompts only; its counts and hashes stay those of the files."""
+    rows = np.flatnonzero(kept)
+    qrels = Qrels(dataset.qrels.rows[rows], dataset.qrels.grades[rows])
+    return replace(dataset, queries=tuple(dataset.queries[i] for i in rows), qrels=qrels)
+
+
+def prepare(
+    config: Config,
+    dataset: Dataset,
+    progress: Progress,
+    timings: Timings,
+    *,
+    also: Params | None = None,
+    held_out: Dataset | None = None,
+) -> Prepared:
     """Candidates (from the cache where they are there) and the hybrid search over them.
 
     They serve every setting of the search space, the baselines, and the setting `also`.
@@ -55,7 +122,8 @@ def prepare(config: Config, dataset: Dataset, progress: Progress, timings: Timin
     retrieved = retrieve(dataset, config, progress, depth=base.depth, keep_postings=keep_postings)
     timings.lap("retrieval")
     hybrid = Hybrid(retrieved.candidates, dataset.qrels, config.measures.conventions(), base, retrieved.postings)
-    return Prepared(config, dataset, retrieved, hybrid)
+    held = prepare(config, held_out, progress, timings, also=also) if held_out is not None else None
+    return Prepared(config, dataset, retrieved, hybrid, held)
 
 
 def warn(prepared: Prepared) -> list[str]:
@@ -80,6 +148,6 @@ def warn(prepared: Prepared) -> list[str]:
     if config.picks_itself:
         said.append(
             f"{config.objective[0]} never falls as K grows, so a free top_k picks itself: the best trial sits at the upper"
-            " end. Take a fixed cutoff, F1, or two objectives to let K matter"
+            " end of what the objective sees. Take a fixed cutoff, F1, or two objectives to let K matter"
         )
     return said

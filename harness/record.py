@@ -17,7 +17,9 @@ import numpy as np
 from harness.config import PARAM_NAMES, Config
 from harness.errors import HarnessError
 from harness.files import write_arrays, write_beside, write_text
+from harness.insight import Holes, rank_holes
 from harness.measures import MEASURES, describe
+from harness.profiles import Curve
 from harness.retrieve import pack
 from harness.study import JOURNAL, Trial, params_of
 from harness.systems import System
@@ -25,7 +27,8 @@ from harness.types import Dataset, FloatArray, IntArray, Params, Retrieved
 from harness.yamlfile import dump_yaml
 
 STUDIES = Path("studies")
-FORMULA_STARTS = ("=", "+", "-", "@", "\t")  # a spreadsheet would compute such a cell
+SHOWN_TEXT = 300  # characters of a document in to_judge.csv
+FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would compute such a cell
 
 
 def folder_of(name: str) -> Path:
@@ -85,21 +88,51 @@ def write_trials(path: Path, trials: Sequence[Trial], config: Config) -> None:
 
 
 def write_per_query(
-    path: Path, dataset: Dataset, relevant: IntArray, systems: Sequence[System], difference: FloatArray | None = None
+    path: Path,
+    dataset: Dataset,
+    relevant: IntArray,
+    systems: Sequence[System],
+    extra: Mapping[str, FloatArray],
 ) -> None:
-    """per_query.csv: one row a query with each system's objective, and the deciding difference where there is one."""
+    """per_query.csv: one row a query with each system's objective, then the extra columns (n_queries,) by name."""
     import pandas as pd
 
     columns: dict[str, Any] = {
         "query_id": [query.query_id for query in dataset.queries],
         "group": [defuse(query.group) for query in dataset.queries],
-        "cluster": [query.cluster for query in dataset.queries],
+        "cluster": [defuse(query.cluster) for query in dataset.queries],
         "relevant": relevant,
     }
     columns |= {system.name: system.objective[0] for system in systems}
-    if difference is not None:
-        columns["difference"] = difference
+    columns |= extra
     _write_csv(path, pd.DataFrame(columns))
+
+
+def write_profile(path: Path, curve: Curve) -> None:
+    """profile.csv: the exact curve, open intervals and points from 0 to 1."""
+    import pandas as pd
+
+    _write_csv(path, pd.DataFrame(curve.rows(), columns=["weight_from", "weight_to", "score"]))
+
+
+def write_to_judge(path: Path, holes: Holes, dataset: Dataset) -> None:
+    """to_judge.csv: the pairs whose judgement moves the deciding difference most, with the texts to judge by."""
+    import pandas as pd
+
+    rows = [
+        {
+            "query_id": dataset.queries[holes.query[i]].query_id,
+            "doc_id": dataset.doc_ids[holes.row[i]],
+            "change_of_difference": float(holes.change[i]),
+            "rank_pick": int(holes.in_pick[i]) or None,
+            "rank_kept": int(holes.in_kept[i]) or None,
+            "query": defuse(dataset.queries[holes.query[i]].text),
+            "text": defuse(dataset.texts[holes.row[i]][:SHOWN_TEXT]),
+        }
+        for i in rank_holes(holes)
+    ]
+    names = ["query_id", "doc_id", "change_of_difference", "rank_pick", "rank_kept", "query", "text"]
+    _write_csv(path, pd.DataFrame(rows, columns=names, dtype=object))
 
 
 def _write_csv(path: Path, frame: Any) -> None:

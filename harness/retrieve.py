@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -96,7 +97,8 @@ def retrieve(dataset: Dataset, config: Config, progress: Progress, *, depth: int
 def _candidates_key(dataset: Dataset, config: Config, keys: dict[str, str], depth: int, keep_postings: bool) -> str:
     options = config.keyword.model_dump() | {"index": config.semantic.index, "depth": depth}
     ids = [query.query_id for query in dataset.queries]
-    parts = [FORMAT, np.__version__, keys, options, keep_postings, ids, dataset.hashes.corpus]
+    faiss = importlib.metadata.version("faiss-cpu")
+    parts = [FORMAT, np.__version__, faiss, config.semantic.model, keys, options, keep_postings, ids, dataset.hashes.corpus]
     return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
 
 

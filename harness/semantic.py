@@ -241,8 +241,11 @@ def load_encoded(path: Path, n_texts: int) -> Encoded | None:
     return encoded if sound and isinstance(encoded.facts, dict) else None
 
 
-def check_index(factory: str, dimension: int = 64) -> None:
-    """HarnessError where FAISS does not know the factory string, before anything is encoded."""
+def check_index(factory: str, dimension: int = 5040) -> None:
+    """HarnessError where FAISS does not know the factory string, before anything is encoded.
+
+    The model is not loaded yet, so the dimension stands in for its own: one that most numbers of sub-quantisers divide.
+    """
     import faiss
 
     try:

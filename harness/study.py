@@ -12,12 +12,11 @@ import math
 import os
 import time
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import numpy as np
 import optuna
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
@@ -27,6 +26,7 @@ from optuna.trial import FrozenTrial, TrialState
 
 from harness.config import PARAM_NAMES, WHOLE_PARAMS, Config
 from harness.errors import HarnessError
+from harness.space import count_points, effective, fixed_values, list_grid
 from harness.types import Params
 
 JOURNAL = "journal.log"
@@ -69,6 +69,7 @@ def make_sampler(config: Config, number: int) -> BaseSampler:
     """Optuna's sampler of the config's name for this trial; `gp` imports torch."""
     name, seed = config.search.sampler, seed_of(config.seed, number)
     made: dict[str, Callable[[], BaseSampler]] = {
+        "exact": lambda: optuna.samplers.RandomSampler(seed=seed),  # every trial's parameters are given
         "tpe": lambda: optuna.samplers.TPESampler(seed=seed),
         "random": lambda: optuna.samplers.RandomSampler(seed=seed),
         "qmc": lambda: optuna.samplers.QMCSampler(
@@ -84,23 +85,6 @@ def make_sampler(config: Config, number: int) -> BaseSampler:
         "gp": lambda: optuna.samplers.GPSampler(seed=seed),
     }
     return made[name]()
-
-
-def list_grid(space: Mapping[str, Any]) -> dict[str, list[Any]]:
-    """Every value of each searched parameter of a space of lists and stepped ranges."""
-    return {name: list_values(name, entry) for name, entry in space.items() if isinstance(entry, (list, dict))}
-
-
-def list_values(name: str, entry: Any) -> list[Any]:
-    """The values of one entry: a list's, a fixed one, or a stepped range's (whole numbers step by 1)."""
-    if isinstance(entry, list):
-        return entry
-    if not isinstance(entry, dict):
-        return [entry]
-    step = entry.get("step", 1)
-    n = math.floor((entry["high"] - entry["low"]) / step + 1e-9) + 1
-    values = [entry["low"] + i * step for i in range(n)]
-    return values if name in WHOLE_PARAMS else [min(float(np.round(value, 12)), entry["high"]) for value in values]
 
 
 class SeededByTrial(BaseSampler):
@@ -180,12 +164,29 @@ def open_study(folder: Path, config: Config, identity: Mapping[str, Any], versio
         study.set_user_attr(IDENTITY, dict(identity))
     elif known != identity:
         raise HarnessError(explain_difference(folder, known, identity))
-    legs = study.user_attrs.get(LEGS, [])
+    legs = read_legs(study)
     if not legs or legs[-1] != versions:
         study.set_user_attr(LEGS, [*legs, dict(versions)])
     for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
         storage.set_trial_state_values(trial._trial_id, TrialState.WAITING)  # what it drew is kept
     return study
+
+
+def read_legs(study: optuna.Study) -> list[dict[str, str]]:
+    """The library versions of every leg of the study that had others than the leg before."""
+    return list(study.user_attrs.get(LEGS, []))
+
+
+def count_trials(folder: Path) -> int:
+    """How many ended trials the study in this folder has."""
+    journal = folder / JOURNAL
+    if not journal.is_file() or journal.stat().st_size == 0:
+        return 0
+    _quieten()
+    _mend_tail(journal)
+    storage = JournalStorage(JournalFileBackend(str(journal)))
+    ended = (TrialState.COMPLETE, TrialState.FAIL)
+    return sum(len(storage.get_all_trials(s._study_id, deepcopy=False, states=ended)) for s in storage.get_all_studies())
 
 
 def read_identity(folder: Path) -> Mapping[str, Any] | None:
@@ -238,25 +239,27 @@ def run_trials(
     objective: Callable[[Params], Outcome],
     seen: Callable[[Trial], None],
     stop: Callable[[], bool] = lambda: False,
+    settings: Sequence[Callable[[], Params]] = (),
 ) -> str:
     """Run what is missing of the config's trials; returns why it ended: done, timeout, exhausted or stopped.
 
     `seen` is called after each new trial; `stop` is asked before each one, so that an interrupt never tears a trial. A
-    point that was computed before is not computed again (its trial says which one it repeats).
+    point that was computed before is not computed again (its trial says which one it repeats). With `settings` (for the
+    sampler `exact`) trial i is the i-th of them: each is asked for its parameters when its turn comes.
     """
     known: dict[Params, tuple[int, Outcome]] = {}
     done = 0
     for trial in list_trials(study, config):
         done += trial.state in ("COMPLETE", "FAIL")
         if trial.state == "COMPLETE":
-            params = replace(config.base, **trial.params, **_fixed(config))
-            known.setdefault(_effective(params), (trial.number, Outcome(trial.values, trial.logged)))
+            params = replace(config.base, **trial.params, **fixed_values(config))
+            known.setdefault(effective(params), (trial.number, Outcome(trial.values, trial.logged)))
     deadline = time.monotonic() + config.search.timeout if config.search.timeout is not None else math.inf
     ended = {"why": "done"}
 
     def run_one(trial: optuna.Trial) -> Any:
         params = suggest_params(trial, config.search.space, config.base)
-        key = _effective(params)
+        key = effective(params)
         if key in known:
             number, outcome = known[key]
             trial.set_user_attr("repeats", number)
@@ -282,6 +285,15 @@ def run_trials(
         if ended["why"] != "done":
             study.stop()
 
+    if settings:
+        wanted = min(config.search.trials, len(settings))
+        for number in range(done, wanted):
+            if ended["why"] != "done":
+                break
+            drawn = settings[number]()
+            study.enqueue_trial({name: getattr(drawn, name) for name in config.search.space}, skip_if_exists=False)
+            study.optimize(run_one, n_trials=1, callbacks=[after], catch=(TrialFailedError,))
+        return "exhausted" if ended["why"] == "done" and len(settings) < config.search.trials else ended["why"]
     missing = config.search.trials - done
     if missing > 0 and config.search.sampler in ("grid", "bruteforce") and _exhausted(study, config):
         return "exhausted"
@@ -295,30 +307,9 @@ def run_trials(
 
 def _exhausted(study: optuna.Study, config: Config) -> bool:
     """Whether grid or bruteforce has visited every point of the space (the conditional rrf_k counted only for rrf)."""
-    return len({_effective(replace(config.base, **t.params, **_fixed(config))) for t in list_trials(study, config)}) >= (
+    return len({effective(replace(config.base, **t.params, **fixed_values(config))) for t in list_trials(study, config)}) >= (
         count_points(config) or 0
     )
-
-
-def count_points(config: Config) -> int | None:
-    """How many different settings the space has; None where it has a real range without a step."""
-    space = config.search.space
-    counts: dict[str, int] = {}
-    for name, entry in space.items():
-        if isinstance(entry, dict) and "step" not in entry and name not in WHOLE_PARAMS:
-            return None
-        counts[name] = len(list_values(name, {**entry, "step": entry.get("step", 1)} if isinstance(entry, dict) else entry))
-    rest = math.prod(n for name, n in counts.items() if name not in ("fusion", "rrf_k"))
-    fusions = list_values("fusion", space.get("fusion", config.fusion))
-    return rest * sum(counts.get("rrf_k", 1) if fusion == "rrf" else 1 for fusion in fusions)
-
-
-def _fixed(config: Config) -> dict[str, Any]:
-    return {name: entry for name, entry in config.search.space.items() if not isinstance(entry, (dict, list))}
-
-
-def _effective(params: Params) -> Params:
-    return params if params.fusion == "rrf" else replace(params, rrf_k=0)
 
 
 def list_trials(study: optuna.Study, config: Config) -> list[Trial]:
@@ -343,7 +334,7 @@ def _to_trial(frozen: FrozenTrial) -> Trial:
 
 def params_of(trial: Trial, config: Config) -> Params:
     """The complete parameters of a trial: what it drew, the space's fixed values, the top-level ones."""
-    return replace(config.base, **_fixed(config), **trial.params)
+    return replace(config.base, **fixed_values(config), **trial.params)
 
 
 def best_of(trials: list[Trial], config: Config) -> Trial | None:

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from scipy.special import stdtrit
 
 from harness.hybrid import Hybrid
 from harness.measures import Judgements, Measure, Ranking, score_all, score_queries
@@ -90,13 +89,3 @@ def trade_off(
             row[name] = float(np.mean(score_queries(objective.at(top_k), cut, hybrid.judgements)))
         table.append(row)
     return table
-
-
-def mean_interval(scores: FloatArray, confidence: float = 0.95) -> tuple[float, float] | None:
-    """Student's t interval of the mean of per-query scores; None for a single query, which has no spread."""
-    n = scores.size
-    if n < 2:
-        return None
-    mean, error = float(np.mean(scores)), float(np.std(scores, ddof=1)) / n**0.5
-    reach = float(stdtrit(n - 1, 0.5 + confidence / 2)) * error
-    return mean - reach, mean + reach

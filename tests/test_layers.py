@@ -14,21 +14,23 @@ PACKAGE = Path(__file__).parents[1] / "harness"
 # From the bottom up; a module may import from the rows above its own (docs/design.md shows the same picture).
 LAYERS = [
     ["types", "errors", "progress"],
-    ["bm25", "candidates", "fusion", "measures"],
-    ["profile"],
+    ["bm25", "candidates", "fusion", "measures", "splits"],
+    ["profiles", "inference"],
+    ["choice"],
     ["hybrid"],
     ["systems"],
     ["files"],
     ["yamlfile"],
     ["config"],
-    ["keyword", "semantic"],
-    ["retrieve", "study"],
+    ["keyword", "semantic", "space"],
+    ["decide", "insight", "retrieve", "study"],
     ["prepare", "record"],
-    ["commands.tune", "commands.evaluate", "commands.search"],
+    ["commands.judge"],
+    ["commands.tune", "commands.evaluate", "commands.profile", "commands.search"],
     ["cli"],
     ["__main__"],
 ]
-PURE = {module for row in LAYERS[:5] for module in row}
+PURE = {module for row in LAYERS[:6] for module in row} | {"decide", "insight"}
 HOMES = {
     "optuna": {"study"},
     "rank_bm25": {"keyword"},
@@ -43,7 +45,7 @@ HOMES = {
     "typer": {"cli"},
     "rich": {"cli"},
     "click": {"cli"},
-    "scipy": {"systems", "profile"},
+    "scipy": {"inference", "profiles", "decide"},
 }
 LATE = {"rank_bm25", "Stemmer", "sentence_transformers", "torch", "transformers", "faiss", "pandas", "rich"}
 

@@ -27,7 +27,8 @@ from harness.cli import run
 from harness.commands import tune as tune_module
 from harness.config import read_config
 from harness.errors import HarnessError, SurroundingsError
-from harness.study import Outcome, best_of, list_values, pareto_of
+from harness.space import list_values
+from harness.study import Outcome, best_of, pareto_of
 from harness.study import Trial as StudyTrial
 
 Write = Callable[..., Path]
@@ -265,9 +266,9 @@ def test_o16_a_point_is_computed_once_and_reused_and_that_is_said(
         assert len(result.trials) == 20
         assert any("6 settings for 20 trials" in warning for warning in result.summary["warnings"])
     else:
-        assert len(result.trials) == 6 and result.ended == "exhausted"
+        assert len(result.trials) == 6 and result.legs.ended == "exhausted"
         again = harness.tune(write_config(search={"trials": 20, "sampler": sampler, "space": space}))
-        assert again.new_trials == 0
+        assert again.legs.new_trials == 0
 
 
 @pytest.mark.parametrize("bm25", [False, True])
@@ -286,7 +287,7 @@ def test_timeout_gives_a_prefix_of_the_full_study(write_config: Write) -> None:
     whole = tuned(with_trials(write_config, 12, name="whole"))
     search = yaml.safe_load(write_config().read_text())["search"]
     cut = harness.tune(write_config(name="cut", search={**search, "timeout": 1e-9}))
-    assert cut.ended == "timeout" and 0 < len(cut.trials) < 12
+    assert cut.legs.ended == "timeout" and 0 < len(cut.trials) < 12
     assert rows(cut.folder) == rows(whole)[: len(cut.trials)]
     assert (tuned(write_config(name="cut", search=search)) / "trials.csv").read_bytes() == (whole / "trials.csv").read_bytes()
 

@@ -11,22 +11,25 @@ import numpy as np
 
 from harness import record
 from harness.config import Config, load_config, read_weights
+from harness.decide import units_of
 from harness.errors import HarnessError, Problems
 from harness.files import RUN_TIES, read_run
+from harness.inference import mean_interval
 from harness.measures import Ranking
 from harness.prepare import Timings, prepare, read_data, warn
 from harness.progress import Progress, Silence
-from harness.systems import System, baseline_params, mean_interval, score_setting, score_system
-from harness.types import Dataset
+from harness.systems import System, baseline_params, score_setting, score_system
+from harness.types import Dataset, IntArray
 
 
 @dataclass(frozen=True)
 class Evaluation:
-    """The systems with their per-query scores, the K at which the objective was taken, and the warnings."""
+    """The systems with their per-query scores, each prompt's unit, the K of the objective, and the warnings."""
 
     config: Config
     top_k: int
     collection: dict[str, Any]
+    units: IntArray
     systems: tuple[System, ...]
     warnings: tuple[str, ...]
 
@@ -35,7 +38,7 @@ class Evaluation:
         systems = {}
         for system in self.systems:
             named = {**system.scores, **dict(zip(("objective", "objective_2"), system.objective, strict=False))}
-            intervals = {name: mean_interval(scores) for name, scores in named.items()}
+            intervals = {name: mean_interval(scores, self.units) for name, scores in named.items()}
             systems[system.name] = {
                 **system.means(),
                 "intervals": {name: list(pair) for name, pair in intervals.items() if pair is not None},
@@ -93,7 +96,8 @@ def evaluate(
         for name, ranking, _ in foreign
     ]
     said = warn(prepared) + [line for _, _, lines in foreign for line in lines]
-    return Evaluation(config, params.top_k, record.summarize_collection(dataset), tuple(systems), tuple(said))
+    units = units_of([query.cluster for query in dataset.queries])
+    return Evaluation(config, params.top_k, record.summarize_collection(dataset), units, tuple(systems), tuple(said))
 
 
 def read_foreign_runs(paths: Sequence[str | Path], dataset: Dataset, ties: str) -> list[tuple[str, Ranking, list[str]]]:

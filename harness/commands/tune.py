@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import importlib.metadata
 import platform
@@ -11,34 +12,38 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from harness import record
+from harness.commands.judge import Judged, judge, params_as_dict, summarize_judgement, weights_to_run
 from harness.config import Config, load_config
+from harness.decide import profiles_of
 from harness.errors import HarnessError, InterruptedStudyError, SurroundingsError
 from harness.files import write_text
 from harness.measures import Measure, score_queries
-from harness.prepare import Prepared, Timings, prepare, read_data, warn
+from harness.prepare import Prepared, Timings, prepare, read_data, split_held_out, warn
+from harness.profiles import find_optimum, mean_curve, restrict
 from harness.progress import Progress, Silence
 from harness.semantic import THREADS, find_model
+from harness.space import DISCRETE, count_points, list_settings, list_values, space_values, weight_range
 from harness.study import (
     Outcome,
     Trial,
     best_of,
-    count_points,
+    count_trials,
     explain_difference,
     list_trials,
-    list_values,
     open_study,
     params_of,
     pareto_of,
     read_identity,
+    read_legs,
     run_trials,
 )
 from harness.systems import System, baseline_params, score_setting, trade_off
@@ -49,6 +54,15 @@ PACKAGES = ("numpy", "scipy", "optuna", "pandas", "faiss-cpu", "rank-bm25", "sen
 
 
 @dataclass(frozen=True)
+class Legs:
+    """How the study went: trials added by this leg, why it ended (done, timeout, exhausted), versions of every leg."""
+
+    new_trials: int
+    ended: str
+    versions: tuple[dict[str, str], ...]
+
+
+@dataclass(frozen=True)
 class TuneResult:
     """What `tune` found: the study folder, summary.json as a dict, the systems, the trade-off over K, how it ended."""
 
@@ -56,10 +70,10 @@ class TuneResult:
     config: Config
     summary: dict[str, Any]
     systems: tuple[System, ...]
+    judged: Judged | None
     trade_off: list[dict[str, float]]
     trials: tuple[Trial, ...]
-    new_trials: int
-    ended: str
+    legs: Legs
     notes: tuple[str, ...]
 
 
@@ -73,25 +87,27 @@ def tune(
     progress, timings = progress or Silence(), Timings()
     config = load_config(config, name)
     dataset = read_data(config)
+    split_held_out(config, dataset)  # what is wrong with it is said before anything is touched
     timings.lap("reading")
     folder = record.folder_of(config.name)
     if not fresh:
         refuse_another_question(folder, config, dataset)
-    prepared = prepare(config, dataset, progress, timings)
+    dataset, held_out = split_held_out(config, dataset)
+    prepared = prepare(config, dataset, progress, timings, held_out=held_out)
     aside = record.move_aside(folder) if fresh else None  # only now: what is wrong with the input has been said
     notes = [f"the old study is kept in {aside}/"] if aside else []
     for warning in warn(prepared):
         progress.say(f"warning: {warning}")
 
-    trials, new, ended = search_space(prepared, folder, progress)
+    trials, legs = search_space(prepared, folder, progress)
     timings.lap("trials")
-    if ended == "stopped":
+    if legs.ended == "stopped":
         raise InterruptedStudyError(f"stopped after {len(trials)} of {config.search.trials} trials; they are kept in {folder}")
     if not any(trial.state == "COMPLETE" for trial in trials):
         reason = next((trial.reason for trial in trials if trial.reason), "no trial was run")
         raise SurroundingsError(f"{folder}: no trial completed: {reason}")
-    result = settle(prepared, folder, trials, new, ended, notes)
-    timings.lap("scoring")
+    result = settle(prepared, folder, trials, legs, notes, progress)
+    timings.lap("choosing and judging")
     write_folder(result, prepared, timings)
     return result
 
@@ -126,6 +142,12 @@ def refuse_another_question(folder: Path, config: Config, dataset: Dataset) -> N
     known, asked = read_identity(folder), identify(config, dataset)
     if known is not None and known != asked:
         raise HarnessError(explain_difference(folder, known, asked))
+    have = count_trials(folder)
+    if have > config.search.trials:
+        raise HarnessError(
+            f"search.trials: must be at least {have}, the trials that {folder} has already, got {config.search.trials};"
+            " give another --name, or --fresh"
+        )
 
 
 def measure_trial(prepared: Prepared, params: Params) -> Outcome:
@@ -143,19 +165,20 @@ def measure_trial(prepared: Prepared, params: Params) -> Outcome:
     return Outcome(values, logged)
 
 
-def search_space(prepared: Prepared, folder: Path, progress: Progress) -> tuple[list[Trial], int, str]:
-    """Run the missing trials; all ended ones, how many are new, and why it ended."""
+def search_space(prepared: Prepared, folder: Path, progress: Progress) -> tuple[list[Trial], Legs]:
+    """Run the missing trials; all ended ones, and how the study went."""
     config = prepared.config
     study = open_study(folder, config, identify(config, prepared.dataset), package_versions())
+    versions = read_legs(study)
+    if len(versions) > 1:
+        progress.say(f"warning: {describe_versions(versions[-2], versions[-1])}")
     before = list_trials(study, config)
-    if len(before) > config.search.trials:
-        raise HarnessError(
-            f"search.trials: must be at least {len(before)}, the trials that {folder} has already, got {config.search.trials};"
-            " give another --name, or --fresh"
-        )
     best = best_of(before, config)
     state = {"best": best.values[0] if best and len(config.objective) == 1 else -np.inf, "new": 0}
     total = config.search.trials - len(before)
+    if total > 0:
+        (folder / "weights.yaml").unlink(missing_ok=True)  # it stands only beside a complete study
+    settings = exact_settings(prepared) if config.search.sampler == "exact" else ()
     with interruptible() as interrupted, progress("trials", total) as advance:
 
         def seen(trial: Trial) -> None:
@@ -165,8 +188,38 @@ def search_space(prepared: Prepared, folder: Path, progress: Progress) -> tuple[
                 progress.say(describe_trial(trial, config))
             advance(1)
 
-        ended = run_trials(study, config, lambda params: measure_trial(prepared, params), seen, stop=lambda: interrupted.is_set())
-    return list_trials(study, config), int(state["new"]), ended
+        ended = run_trials(
+            study,
+            config,
+            lambda params: measure_trial(prepared, params),
+            seen,
+            stop=interrupted.is_set,
+            settings=settings,
+        )
+    return list_trials(study, config), Legs(int(state["new"]), ended, tuple(versions))
+
+
+def describe_versions(before: dict[str, str], now: dict[str, str]) -> str:
+    """What changed between two legs of a study."""
+    changed = [f"{name} {before.get(name)} → {now.get(name)}" for name in now if before.get(name) != now.get(name)]
+    return f"the study goes on under other versions than it began with: {', '.join(changed)}"
+
+
+def exact_settings(prepared: Prepared) -> list[Callable[[], Params]]:
+    """The trials of the sampler `exact`: every discrete setting with its exact inner optimum, found when its turn comes."""
+    config, hybrid = prepared.config, prepared.hybrid
+    low, high = weight_range(config)
+    values = {name: space_values(config, name) for name in DISCRETE}
+
+    def optimum(setting: Params) -> Params:
+        if low == high:
+            return replace(setting, semantic_weight=low)
+        profiles = profiles_of(hybrid, setting, config.objectives[0], [setting.top_k])[0]
+        return replace(setting, semantic_weight=find_optimum(restrict(mean_curve(profiles), low, high)).weight)
+
+    tops = [int(value) for value in space_values(config, "top_k")]
+    settings = [replace(s, top_k=top_k) for s in list_settings(config, values) for top_k in tops]
+    return [functools.partial(optimum, setting) for setting in settings]
 
 
 def describe_trial(trial: Trial, config: Config) -> str:
@@ -196,18 +249,16 @@ def interruptible() -> Iterator[threading.Event]:
         signal.signal(signal.SIGINT, old)
 
 
-def settle(prepared: Prepared, folder: Path, trials: list[Trial], new: int, ended: str, notes: list[str]) -> TuneResult:
-    """Score the systems side by side and put summary.json together."""
-    config, hybrid = prepared.config, prepared.hybrid
+def settle(prepared: Prepared, folder: Path, trials: list[Trial], legs: Legs, notes: list[str], progress: Progress) -> TuneResult:
+    """Choose, judge, score the systems side by side, and put summary.json together."""
+    config = prepared.config
     best = best_of(trials, config) if len(config.objective) == 1 else None
-    top_k = params_of(best, config).top_k if best else config.top_k
-    settings = baseline_params(config.base, top_k)
-    if best is not None:
-        settings["best_trial"] = params_of(best, config)
-    systems = tuple(
-        score_setting(name, params, hybrid, objectives=config.objectives, top_k=top_k, cutoffs=config.report_at)
-        for name, params in settings.items()
-    )
+    judged = judge(prepared, trials, best, progress) if best is not None else None
+    top_k = judged.pick.params.top_k if judged is not None else config.top_k
+    settings = settings_of(config, top_k)
+    if best is not None and judged is not None:
+        settings |= {"best_trial": params_of(best, config), "pick": judged.pick.params}
+    systems = score_systems(prepared, settings, top_k)
     summary: dict[str, Any] = {
         "study": config.name,
         "objective": config.objective[0] if len(config.objective) == 1 else config.objective,
@@ -217,28 +268,38 @@ def settle(prepared: Prepared, folder: Path, trials: list[Trial], new: int, ende
         "trials": {state: sum(t.state == state for t in trials) for state in ("COMPLETE", "FAIL")},
         "systems": {system.name: system.means() for system in systems},
     }
-    if best is not None:
+    if best is not None and judged is not None:
         summary["best_trial"] = {
             "number": best.number,
             "value": best.values[0],
             "params": params_as_dict(params_of(best, config)),
         }
+        summary |= summarize_judgement(judged, prepared, systems)
     else:
         summary["pareto"] = pareto_of(trials)
-    chosen = settings["best_trial"] if best is not None else settings["equal"]
-    table = trade_off(chosen, hybrid, objectives=config.objectives, all_top_k=all_top_k(config, top_k))
+    chosen = settings.get("pick", settings["equal"])
+    table = trade_off(chosen, prepared.hybrid, objectives=config.objectives, all_top_k=all_top_k(config, top_k))
     summary["trade_off"] = table
     summary["warnings"] = warn(prepared) + study_warnings(config, trials)
     summary["definitions"] = record.describe_measures(config)
-    return TuneResult(folder, config, summary, systems, table, tuple(trials), new, ended, tuple(notes))
+    return TuneResult(folder, config, summary, systems, judged, table, tuple(trials), legs, tuple(notes))
 
 
-def params_as_dict(params: Params) -> dict[str, Any]:
-    """Every parameter by name; `rrf_k` only where it counts."""
-    data = dict(vars(params))
-    if params.fusion != "rrf":
-        data.pop("rrf_k")
-    return data
+def settings_of(config: Config, top_k: int) -> dict[str, Params]:
+    """The baselines at this top_k, and today's setting where the config names it."""
+    settings = baseline_params(config.base, top_k)
+    if config.kept is not None:
+        settings["current"] = config.kept
+    return settings
+
+
+def score_systems(prepared: Prepared, settings: dict[str, Params], top_k: int) -> tuple[System, ...]:
+    """Every system's scores, all compared at one top_k."""
+    config = prepared.config
+    return tuple(
+        score_setting(name, p, prepared.hybrid, objectives=config.objectives, top_k=top_k, cutoffs=config.report_at)
+        for name, p in settings.items()
+    )
 
 
 def all_top_k(config: Config, top_k: int) -> list[int]:
@@ -277,16 +338,24 @@ def write_folder(result: TuneResult, prepared: Prepared, timings: Timings) -> No
     folder, config, dataset = result.folder, result.config, prepared.dataset
     write_text(folder / "config.yaml", config.to_yaml())
     record.write_trials(folder / "trials.csv", result.trials, config)
-    record.write_per_query(folder / "per_query.csv", dataset, prepared.hybrid.judgements.relevant_total, result.systems)
+    extra = {}
+    if result.judged is not None:
+        by_name = {system.name: system.objective[0] for system in result.systems}
+        extra["difference"] = by_name["pick"] - by_name[result.judged.kept]
+        if result.judged.fitted is not None:
+            extra["cross_fitted"] = result.judged.fitted.objective
+        record.write_profile(folder / "profile.csv", result.judged.curve)
+        record.write_to_judge(folder / "to_judge.csv", result.judged.holes, dataset)
+    record.write_per_query(folder / "per_query.csv", dataset, prepared.hybrid.judgements.relevant_total, result.systems, extra)
     record.write_candidates(folder / "candidates.npz", prepared.retrieved, dataset)
     latencies = write_runs(result, prepared)
     record.write_json(folder / "summary.json", result.summary)
     record.write_json(folder / "manifest.json", make_manifest(result, prepared))
     timings.lap("writing")
     record.write_json(folder / "timings.json", make_timings(result, prepared, timings, latencies))
-    best = result.summary.get("best_trial")
-    if best is not None:
-        record.write_weights(folder / "weights.yaml", Params(**{"rrf_k": config.rrf_k, **best["params"]}), config.keyword.variant)
+    if result.judged is not None:
+        params, decided = weights_to_run(result.judged, config)
+        record.write_weights(folder / "weights.yaml", params, config.keyword.variant, **decided)
 
 
 def write_runs(result: TuneResult, prepared: Prepared) -> list[float]:
@@ -344,6 +413,7 @@ def make_manifest(result: TuneResult, prepared: Prepared) -> dict[str, Any]:
         "python": platform.python_version(),
         "machine": {"platform": platform.platform(), "processor": platform.machine()},
         "threads": THREADS,
+        "legs": list(result.legs.versions),
         "ties": result.summary["definitions"]["ties"],
         "ap_denominator": result.summary["definitions"]["ap_denominator"],
     }

@@ -13,7 +13,7 @@ Profile and direct evaluation agree at the points and at every weight further th
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -139,11 +139,17 @@ def profile(lines: Lines, columns: IntArray, judgements: Judgements, measure: Me
     `columns` (n_queries, most_judged) holds the judged documents' columns among the candidates, -1 where they are none.
     With `top_k` the list is cut there first, as an objective sees it.
     """
-    cutoff = np.inf if measure.cutoff is None else float(measure.at(top_k or 0).cutoff or 0)
-    within = min(cutoff, np.inf if top_k is None else top_k)
+    return profile_cuts(lines, columns, judgements, measure, [top_k])[0]
+
+
+def profile_cuts(
+    lines: Lines, columns: IntArray, judgements: Judgements, measure: Measure, all_top_k: Sequence[int | None]
+) -> list[Profiles]:
+    """`profile` for several top_k: the crossings are followed once, the scores are taken for each."""
+    measures = [measure.at(top_k or 0) for top_k in all_top_k]
+    within = max(_within(m, top_k) for m, top_k in zip(measures, all_top_k, strict=True))
     matters = _matters(measure, judgements) & (columns >= 0)
     n_queries, width = lines.keyword_end.shape
-    returned = lines.held.sum(axis=1, dtype=np.int32)
     parts = [_follow(lines, columns, matters, block, within) for block in _blocks(matters.sum(axis=1) * width, n_queries)]
     first_ranks = np.concatenate([part.first_ranks for part in parts])
     events = _Events.join([part.events for part in parts])
@@ -152,35 +158,42 @@ def profile(lines: Lines, columns: IntArray, judgements: Judgements, measure: Me
     # one row for each (query, point) with an event: the ranks behind the point, and at it
     order = np.lexsort((events.sequence, point, events.judged, events.query))
     events, point = events.take(order), point[order]
-    key = events.query.astype(np.int64) * points.size + point
-    rows, row = np.unique(key, return_inverse=True)
-    step_query, step_point = (rows // points.size).astype(np.int32), (rows % points.size).astype(np.int32)
-    behind = _fill_forward(first_ranks, step_query, row, events)
-    at_point = _ranks_at_points(lines, columns, points, step_query, step_point, row, events, behind, first_ranks)
+    rows, row = np.unique(events.query.astype(np.int64) * points.size + point, return_inverse=True)
+    steps = _Steps((rows // points.size).astype(np.int32), (rows % points.size).astype(np.int32), row)
+    behind = _fill_forward(first_ranks, steps, events)
+    at_point = _ranks_at_points(lines, columns, points, steps, events, behind)
+    ends = [_rank_end(lines, columns, weight) for weight in (0.0, 1.0)]
+    returned = lines.held.sum(axis=1, dtype=np.int32)
+    of_steps = _of_queries(judgements, steps.query)
 
-    def score(ranks: FloatArray, queries: IntArray) -> FloatArray:
-        ranking = Ranking(ranks, returned[queries])
-        if top_k is not None:
-            ranking = ranking.cut(top_k)
-        return score_queries(measure.at(top_k or 0), ranking, _of_queries(judgements, queries))
+    def score(measure: Measure, top_k: int | None) -> Profiles:
+        def values(ranking: Ranking, judged: Judgements) -> FloatArray:
+            return score_queries(measure, ranking if top_k is None else ranking.cut(top_k), judged)
 
-    everyone = np.arange(n_queries, dtype=np.int32)
-    ends = []
-    for weight in (0.0, 1.0):
-        ranks, came_back = rank_columns(order_keys(lines, weight))
-        found = np.take_along_axis(ranks, np.maximum(columns, 0), axis=1)
-        end = Ranking(np.where((columns >= 0) & (found > 0), found, np.inf), came_back)
-        end = end if top_k is None else end.cut(top_k)
-        ends.append(score_queries(measure.at(top_k or 0), end, judgements))
-    return Profiles(
-        points=points,
-        first=score(first_ranks, everyone),
-        query=step_query,
-        point=step_point,
-        at=score(at_point, step_query),
-        after=score(behind, step_query),
-        ends=np.stack(ends),
-    )
+        return Profiles(
+            points=points,
+            first=values(Ranking(first_ranks, returned), judgements),
+            query=steps.query,
+            point=steps.point,
+            at=values(Ranking(at_point, returned[steps.query]), of_steps),
+            after=values(Ranking(behind, returned[steps.query]), of_steps),
+            ends=np.stack([values(end, judgements) for end in ends]),
+        )
+
+    return [score(m, top_k) for m, top_k in zip(measures, all_top_k, strict=True)]
+
+
+def _within(measure: Measure, top_k: int | None) -> float:
+    """The last rank that this measure reads."""
+    cutoff = np.inf if measure.cutoff is None else float(measure.cutoff)
+    return min(cutoff, np.inf if top_k is None else float(top_k))
+
+
+def _rank_end(lines: Lines, columns: IntArray, weight: float) -> Ranking:
+    """The judged documents' ranks where one retriever stands alone."""
+    ranks, returned = rank_columns(order_keys(lines, weight))
+    found = np.take_along_axis(ranks, np.maximum(columns, 0), axis=1)
+    return Ranking(np.where((columns >= 0) & (found > 0), found, np.inf), returned)
 
 
 def _matters(measure: Measure, judgements: Judgements) -> BoolArray:
@@ -294,8 +307,18 @@ def _cluster(weights: FloatArray) -> tuple[FloatArray, IntArray]:
     return np.concatenate([[0.0], middle, [1.0]]), point
 
 
-def _fill_forward(first_ranks: FloatArray, step_query: IntArray, row: IntArray, events: _Events) -> FloatArray:
+@dataclass(frozen=True)
+class _Steps:
+    """Where a query's score may change, (n_steps,): its query and point; and each event's step, (n_events,)."""
+
+    query: IntArray
+    point: IntArray
+    of_event: np.ndarray[tuple[int], np.dtype[np.intp]]
+
+
+def _fill_forward(first_ranks: FloatArray, steps: _Steps, events: _Events) -> FloatArray:
     """The ranks behind every step, (n_steps, most_judged): a document keeps its rank until its next event."""
+    step_query, row = steps.query, steps.of_event
     n_steps, most = step_query.size, first_ranks.shape[1]
     last = np.full((n_steps, most), -1, dtype=np.int64)
     last[row, events.judged] = np.arange(row.size)  # of several events at one point the last one stays
@@ -309,23 +332,15 @@ def _fill_forward(first_ranks: FloatArray, step_query: IntArray, row: IntArray, 
 
 
 def _ranks_at_points(
-    lines: Lines,
-    columns: IntArray,
-    points: FloatArray,
-    step_query: IntArray,
-    step_point: IntArray,
-    row: IntArray,
-    events: _Events,
-    behind: FloatArray,
-    first_ranks: FloatArray,
+    lines: Lines, columns: IntArray, points: FloatArray, steps: _Steps, events: _Events, behind: FloatArray
 ) -> FloatArray:
     """The ranks at every step's point: by direct evaluation for the documents that cross there, else as behind it."""
     ranks = behind.copy()
-    pairs = np.unique(row.astype(np.int64) * columns.shape[1] + events.judged)
+    pairs = np.unique(steps.of_event.astype(np.int64) * columns.shape[1] + events.judged)
     chunk = max(1, BLOCK // max(1, lines.keyword_end.shape[1]))
     for start in range(0, pairs.size, chunk):
         step, judged = np.divmod(pairs[start : start + chunk], columns.shape[1])
-        query, weight = step_query[step], points[step_point[step]][:, None]
+        query, weight = steps.query[step], points[steps.point[step]][:, None]
         column = columns[query, judged][:, None]
         scores = np.round((1 - weight) * lines.keyword_end[query] + weight * lines.semantic_end[query], DECIMALS)
         scores = np.where(lines.held[query], scores, -np.inf)
@@ -352,6 +367,21 @@ def merge(points: FloatArray, at: FloatArray, on: FloatArray) -> Curve:
         close = np.abs(values - merged_on) <= SAME_SCORE
         values[close] = merged_on[close]
     return Curve(points[kept], merged_at, merged_on)
+
+
+def restrict(curve: Curve, low: float, high: float) -> Curve:
+    """The curve between these two weights, low < high; a cut through an interval becomes a point of its score."""
+    if low <= 0 and high >= 1:
+        return curve
+    inside = (curve.points > low) & (curve.points < high)
+    first, last = np.searchsorted(curve.points, [low, high], side="right") - 1  # the intervals that hold the ends
+    on_low, on_high = low == curve.points[first], high == curve.points[last]
+    last_on = last - 1 if on_high else last
+    points = np.concatenate([[low], curve.points[inside], [high]])
+    at_low = curve.at[first] if on_low else curve.on[first]
+    at_high = curve.at[last] if on_high else curve.on[last]
+    on = curve.on[first : last_on + 1]
+    return Curve(points, np.concatenate([[at_low], curve.at[inside], [at_high]]), on)
 
 
 def find_optimum(curve: Curve) -> Optimum:

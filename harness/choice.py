@@ -1,0 +1,126 @@
+"""Which weight to run on prompts that were not seen. Pure.
+
+The best trial is the weight that was luckiest on these prompts. This rule asks for less, in three steps, and each takes
+its size from the prompts at hand:
+
+1. *How far off can the optimum be?* Resample the prompts (whole units) and find each resample's best weight; the standard
+   deviation of these is the `spread`.
+2. *A plateau, not a spike.* Average the curve with a Gaussian of that width: what a weight is worth when the true curve
+   lies that far to the left or right. The maximum of this smoothed curve is the candidate.
+3. *As far as the prompts carry it.* From home (.5, or today's weight) go the share `z² / (1 + z²)` of the way to the
+   candidate, with z the candidate's mean gain over home, both smoothed, over its standard error. Few labels or a flat
+   curve: stay near home; a gain of three standard errors: nine tenths of the way.
+
+benchmarks/decision.py measures what it is worth against the best trial's weight and against .5.
+
+Notation: `scores` (n_queries, n_weights) each prompt's score on the interval that holds the middle of each cell of
+`GRID`; `home_weight` where the weight stays without evidence.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from harness.inference import SAME, standard_error
+from harness.splits import resample_counts
+from harness.types import FloatArray, IntArray
+
+CELLS = 200
+GRID: FloatArray = (np.arange(CELLS) + 0.5) / CELLS  # middles of cells: no crossing of a round weight falls on one
+RESAMPLES = 200
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The weight to run, and how it came about: the candidate, the optimum's spread, the gain's z, and the pull in [0, 1)."""
+
+    weight: float
+    candidate: float
+    spread: float
+    evidence: float
+    pull: float
+
+
+def smoothing(targets: FloatArray, width: float) -> FloatArray:
+    """Gaussian weights of the grid around each target, (n_targets, n_weights), rows sum to 1; a width of 0: the nearest cell."""
+    distance = np.abs(targets[:, None] - GRID[None, :])
+    if width < 0.5 / CELLS:
+        kernel = (distance == distance.min(axis=1, keepdims=True)).astype(np.float64)
+    else:
+        kernel = np.exp(-0.5 * (distance / width) ** 2)
+    weights: FloatArray = kernel / kernel.sum(axis=1, keepdims=True)
+    return weights
+
+
+def best_weights(means: FloatArray) -> FloatArray:
+    """Each row's best weight, the mean of all that share the maximum; means is (n_curves, n_weights)."""
+    best = means >= means.max(axis=1, keepdims=True) - SAME
+    middles: FloatArray = (best @ GRID) / best.sum(axis=1)
+    return middles
+
+
+def choose_weight(scores: FloatArray, units: IntArray, rng: np.random.Generator, home_weight: float = 0.5) -> Choice:
+    """The weight that is expected to do well on unseen prompts (see the module's text).
+
+    With a single unit there is no evidence, and the weight is home.
+    """
+    counts = resample_counts(units, RESAMPLES, rng)
+    spread = float(best_weights((counts.T @ scores) / counts.sum(axis=0)[:, None]).std())
+    smoothed = scores @ smoothing(GRID, spread).T
+    means = smoothed.mean(axis=0)
+    level = np.flatnonzero(means >= means.max() - SAME)
+    best = int(level[np.argmin(np.abs(GRID[level] - home_weight))])
+    gain = smoothed[:, best] - scores @ smoothing(np.asarray([home_weight]), spread)[0]
+    evidence = evidence_of(gain, units)
+    pull = 1.0 if np.isinf(evidence) else evidence**2 / (1 + evidence**2)
+    candidate = float(GRID[best])
+    return Choice(home_weight + pull * (candidate - home_weight), candidate, spread, evidence, pull)
+
+
+def evidence_of(gain: FloatArray, units: IntArray) -> float:
+    """The mean gain over its standard error: 0 for no gain or a single unit, inf for a gain without any spread."""
+    mean, error = float(gain.mean()), standard_error(gain, units)
+    if error is None or mean <= SAME:
+        return 0.0
+    return float("inf") if error <= SAME else mean / error
+
+
+def choose_setting(all_scores: list[FloatArray], units: IntArray, rng: np.random.Generator) -> int:
+    """Which discrete setting to run: the first within one standard error of the best.
+
+    `all_scores` holds each setting's grid scores, the setting of home first, then in the order of preference. Each is
+    judged at the maximum of its smoothed curve, all with the first one's spread.
+    """
+    counts = resample_counts(units, RESAMPLES, rng)
+    spread = float(best_weights((counts.T @ all_scores[0]) / counts.sum(axis=0)[:, None]).std())
+    kernel = smoothing(GRID, spread)
+    at_best = [smoothed[:, int(np.argmax(smoothed.mean(axis=0)))] for smoothed in (scores @ kernel.T for scores in all_scores)]
+    best = at_best[int(np.argmax([scores.mean() for scores in at_best]))]
+    for i, scores in enumerate(at_best):
+        if evidence_of(best - scores, units) < 1:
+            return i
+    raise AssertionError("the best setting is within any distance of itself")
+
+
+def find_interval(
+    scores: FloatArray, at_pick: FloatArray, pick: float, units: IntArray, *, t_quantile: float
+) -> tuple[float, float]:
+    """The weights around the pick that these prompts cannot tell from it.
+
+    The widest range around the pick on whose every grid cell the mean difference to the pick has a 95 % interval that
+    reaches 0. `at_pick` (n_queries,) are the pick's own scores, `t_quantile` Student's .975 quantile for the units.
+    """
+    alike = np.ones(CELLS, dtype=bool)
+    for cell in range(CELLS):
+        difference = scores[:, cell] - at_pick
+        error = standard_error(difference, units)
+        alike[cell] = error is None or abs(float(difference.mean())) <= t_quantile * error + SAME
+    here = min(CELLS - 1, int(pick * CELLS))
+    low = high = here
+    while low > 0 and alike[low - 1]:
+        low -= 1
+    while high < CELLS - 1 and alike[high + 1]:
+        high += 1
+    return min(pick, low / CELLS), max(pick, (high + 1) / CELLS)

@@ -1,0 +1,321 @@
+"""From the candidates to a recommended setting and a verdict: exact optimum, pick, cross-fitting, comparison. Pure.
+
+The pick and everything that judges it repeat one procedure, `choose_for`, on different prompts; what it chooses from
+(`coarse_settings`) was chosen without a look at any label, so that cross-fitting repeats the whole selection.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from scipy.special import stdtrit
+
+from harness.choice import GRID, Choice, choose_setting, choose_weight, find_interval
+from harness.config import Config
+from harness.hybrid import Hybrid
+from harness.inference import FEWEST_DIFFERING, Comparison, compare, holm
+from harness.measures import GROWS_WITH_K, Measure, parse_measure, score_queries
+from harness.profiles import Optimum, Profiles, find_optimum, mean_curve, profile_cuts, restrict
+from harness.progress import Progress
+from harness.space import coarse_settings, count_settings, list_settings, list_values, space_values, weight_range
+from harness.splits import make_rng, number_units, split_folds
+from harness.types import FloatArray, IntArray, Params
+
+MOST_EXACT = 128  # discrete settings whose exact optimum is computed; beyond, the best that the trials visited
+MOST_VISITED = 24
+MOST_CHOICES = 24  # discrete settings that the pick chooses from
+REPEATS, FOLDS = 10, 5
+PURPOSES = {"pick": 1, "folds": 2, "tests": 3}  # each purpose has random numbers of its own
+
+
+@dataclass(frozen=True)
+class Exact:
+    """The best weight of the best discrete setting, among `settings` examined of `of` (None: the space is not finite)."""
+
+    optimum: Optimum
+    params: Params
+    settings: int
+    of: int | None
+
+
+def profiles_of(hybrid: Hybrid, params: Params, measure: Measure, all_top_k: Sequence[int]) -> list[Profiles]:
+    """The exact per-query profiles of one discrete setting, one for each top_k."""
+    _, lines, columns = hybrid.setting(params)
+    return profile_cuts(lines, columns, hybrid.judgements, measure, list(all_top_k))
+
+
+def mean_score(hybrid: Hybrid, params: Params, measure: Measure) -> float:
+    """The objective's value of one setting: directly, as a trial computes it."""
+    return float(np.mean(objective_scores(hybrid, params, measure, params.top_k)))
+
+
+def objective_scores(hybrid: Hybrid, params: Params, measure: Measure, top_k: int) -> FloatArray:
+    """Each query's objective at this setting, on the list as cut at top_k."""
+    return score_queries(measure.at(top_k), hybrid.rank(params).cut(top_k), hybrid.judgements)
+
+
+def find_exact(hybrid: Hybrid, config: Config, visited: Sequence[Params], progress: Progress) -> Exact | None:
+    """The exact optimum over the weight for the space's discrete settings; None where the weight is not searched.
+
+    All settings up to MOST_EXACT, beyond that the MOST_VISITED best ones that the trials visited (`visited`, best first).
+    Where the objective cannot fall as K grows only the largest top_k is followed; equal scores go to the smaller top_k.
+    """
+    low, high = weight_range(config)
+    if low == high:
+        return None
+    measure, count = config.objectives[0], count_settings(config)
+    tops = [int(value) for value in space_values(config, "top_k")]
+    grows = measure.name in GROWS_WITH_K and config.measures.ap_denominator == "R"
+    followed = [max(tops)] if grows else _distinct_cuts(measure, tops)
+    if count is not None and count * len(followed) <= MOST_EXACT:
+        settings = list_settings(config, {n: space_values(config, n) for n in ("fusion", "rrf_k", "depth", "k1", "b")})
+    else:
+        settings = list(dict.fromkeys(replace(p, semantic_weight=0.5, top_k=config.top_k) for p in visited))[:MOST_VISITED]
+    best: tuple[Optimum, Params] | None = None
+    with progress("exact optimum of each setting", len(settings)) as advance:
+        for setting in settings:
+            for top_k, profiles in zip(followed, profiles_of(hybrid, setting, measure, followed), strict=True):
+                optimum = find_optimum(restrict(mean_curve(profiles), low, high))
+                if best is None or optimum.score > best[0].score + 1e-12:
+                    best = (optimum, replace(setting, semantic_weight=optimum.weight, top_k=top_k))
+            advance(1)
+    if best is None:
+        return None
+    optimum, params = best
+    score = mean_score(hybrid, params, measure)
+    for top_k in sorted(tops):
+        smaller = replace(params, top_k=top_k)
+        if mean_score(hybrid, smaller, measure) >= score - 1e-12:
+            params = smaller
+            break
+    return Exact(replace(optimum, score=score), params, len(settings), count)
+
+
+def _distinct_cuts(measure: Measure, tops: Sequence[int]) -> list[int]:
+    """The top_k that give different objectives: beyond a fixed cutoff all are one."""
+    if measure.cutoff == "top_k" or measure.cutoff is None:
+        return sorted(tops)
+    beyond = [top_k for top_k in tops if top_k >= measure.cutoff]
+    return sorted([*(top_k for top_k in tops if top_k < measure.cutoff), *([min(beyond)] if beyond else [])])
+
+
+@dataclass(frozen=True)
+class Shelf:
+    """What is chosen from at one top_k: the settings, home first, and each one's grid scores (n_queries, cells)."""
+
+    top_k: int
+    settings: tuple[Params, ...]
+    scores: tuple[FloatArray, ...]
+    home_weight: float
+    low: float
+    high: float
+
+
+def stock_shelf(hybrid: Hybrid, config: Config, top_k: int) -> Shelf:
+    """The coarse settings with their exact scores on the grid; home is today's setting where the space holds it."""
+    kept = config.kept
+    settings = coarse_settings(config, MOST_CHOICES)
+    home_weight = 0.5
+    if kept is not None:
+        same = [s for s in settings if replace(s, top_k=1) == replace(kept, semantic_weight=s.semantic_weight, top_k=1)]
+        if same:
+            settings = [same[0], *(s for s in settings if s != same[0])]
+            home_weight = kept.semantic_weight
+    low, high = weight_range(config)
+    measure = config.objectives[0]
+    scores = tuple(profiles_of(hybrid, s, measure, [top_k])[0].scores_at(GRID) for s in settings)
+    return Shelf(top_k, tuple(settings), scores, min(max(home_weight, low), high), low, high)
+
+
+def choose_for(shelf: Shelf, rows: IntArray, units: IntArray, seed: int, *purpose: int) -> tuple[Params, Choice]:
+    """Setting and weight for unseen prompts, from these prompts (row numbers) alone."""
+    own = np.unique(units[rows], return_inverse=True)[1].astype(np.int32)
+    scores = [setting_scores[rows] for setting_scores in shelf.scores]
+    if shelf.low == shelf.high:
+        fixed = Choice(shelf.low, shelf.low, 0.0, 0.0, 0.0)
+        at = int(np.argmin(np.abs(GRID - shelf.low)))
+        best = choose_setting([s[:, [at]].repeat(GRID.size, axis=1) for s in scores], own, make_rng(seed, *purpose))
+        return replace(shelf.settings[best], semantic_weight=shelf.low, top_k=shelf.top_k), fixed
+    best = choose_setting(scores, own, make_rng(seed, *purpose, 0))
+    choice = choose_weight(scores[best], own, make_rng(seed, *purpose, 1), shelf.home_weight)
+    weight = min(max(choice.weight, shelf.low), shelf.high)
+    return replace(shelf.settings[best], semantic_weight=weight, top_k=shelf.top_k), choice
+
+
+@dataclass(frozen=True)
+class Pick:
+    """The recommended setting, how its weight came about, and the weights that the prompts cannot tell from it."""
+
+    params: Params
+    choice: Choice
+    interval: tuple[float, float]
+    shelf: Shelf
+
+
+def make_pick(hybrid: Hybrid, config: Config, units: IntArray, start: Params) -> Pick:
+    """Settle K, then setting and weight at that K.
+
+    K is the smallest top_k whose objective is within `tolerance` of the best K's, at the setting that runs; the search
+    starts at `start` (the best trial's) and ends when K and setting agree.
+    """
+    everyone = np.arange(hybrid.judgements.relevant_total.size, dtype=np.int32)
+    params, tried = start, set()
+    while True:
+        top_k = settle_top_k(hybrid, config, params)
+        shelf = stock_shelf(hybrid, config, top_k)
+        params, choice = choose_for(shelf, everyone, units, config.seed, PURPOSES["pick"])
+        if top_k in tried or settle_top_k(hybrid, config, params) == top_k:
+            break
+        tried.add(top_k)
+    at_pick = objective_scores(hybrid, params, config.objectives[0], top_k)
+    index = [replace(s, semantic_weight=params.semantic_weight, top_k=top_k) for s in shelf.settings].index(params)
+    k = int(units.max()) + 1
+    quantile = float(stdtrit(k - 1, 0.975)) if k > 1 else np.inf
+    interval = find_interval(shelf.scores[index], at_pick, params.semantic_weight, units, t_quantile=quantile)
+    interval = (max(interval[0], shelf.low), min(interval[1], shelf.high)) if shelf.low < shelf.high else (shelf.low,) * 2
+    return Pick(params, choice, interval, shelf)
+
+
+def settle_top_k(hybrid: Hybrid, config: Config, params: Params) -> int:
+    """The smallest top_k of the space whose objective is within `tolerance` of the best one's, at this setting."""
+    tops = sorted(int(value) for value in list_values("top_k", config.search.space.get("top_k", config.top_k)))
+    ranking = hybrid.rank(params)
+    measure = config.objectives[0]
+    values = [float(np.mean(score_queries(measure.at(top_k), ranking.cut(top_k), hybrid.judgements))) for top_k in tops]
+    enough = max(values) * (1 - config.tolerance)
+    return next(top_k for top_k, value in zip(tops, values, strict=True) if value >= enough - 1e-12)
+
+
+@dataclass(frozen=True)
+class CrossFit:
+    """Every prompt scored by picks that did not see it, the mean over the repeats: the objective (n_queries,), and the
+    guarded measures by name. `chosen` are the picks of all folds; `folds` tells how many there were a repeat."""
+
+    objective: FloatArray
+    guarded: Mapping[str, FloatArray]
+    chosen: tuple[Params, ...]
+    folds: int
+
+
+def cross_fit(hybrid: Hybrid, config: Config, units: IntArray, shelf: Shelf, progress: Progress) -> CrossFit | None:
+    """Repeat the whole selection on training folds and score the fold left out; None with a single unit."""
+    n_queries, n_units = units.size, int(units.max()) + 1
+    if n_units < 2:
+        return None
+    guards = [parse_measure(name) for name in config.guards]
+    total = np.zeros(n_queries)
+    guarded = {str(measure): np.zeros(n_queries) for measure in guards}
+    chosen = []
+    n_folds = min(FOLDS, n_units)
+    with progress("choosing again on training folds", REPEATS * n_folds) as advance:
+        for repeat, left_out in itertools.product(range(REPEATS), range(n_folds)):
+            advance(1)
+            fold = split_folds(units, n_folds, make_rng(config.seed, PURPOSES["folds"], repeat))
+            training = np.flatnonzero(fold != left_out).astype(np.int32)
+            test = np.flatnonzero(fold == left_out)
+            params, _ = choose_for(shelf, training, units, config.seed, PURPOSES["folds"], repeat, left_out)
+            chosen.append(params)
+            ranking = hybrid.rank(params)
+            cut = ranking.cut(shelf.top_k)
+            total[test] += score_queries(config.objectives[0].at(shelf.top_k), cut, hybrid.judgements)[test]
+            for measure in guards:
+                guarded[str(measure)][test] += score_queries(measure, ranking, hybrid.judgements)[test]
+    return CrossFit(total / REPEATS, {n: v / REPEATS for n, v in guarded.items()}, tuple(chosen), min(FOLDS, n_units))
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """adopt, keep or undecided, why, and what it rests on: the deciding comparison and those beside it (Holm-adjusted)."""
+
+    decision: str
+    reasons: tuple[str, ...]
+    kept: str
+    deciding: Comparison
+    beside: Mapping[str, Comparison]
+    adjusted: Mapping[str, float]
+    optimism: float
+    guards: Mapping[str, tuple[float, float]]
+
+
+def decide(
+    fitted: CrossFit,
+    in_sample: float,
+    baselines: Mapping[str, FloatArray],
+    kept: str,
+    guarded_kept: Mapping[str, FloatArray],
+    config: Config,
+    units: IntArray,
+) -> Verdict:
+    """Compare the cross-fitted pick with what is kept, and say what to do.
+
+    `adopt` when the 95 % interval of the mean difference lies above 0 and no guard rail is broken; `keep` when it lies
+    below 0 or a guard rail is broken; `undecided` otherwise, and always where fewer than FEWEST_DIFFERING units differ.
+    """
+    rng = make_rng(config.seed, PURPOSES["tests"])
+    deciding = compare(fitted.objective - baselines[kept], units, rng)
+    beside = {name: compare(fitted.objective - s, units, rng) for name, s in baselines.items() if name != "current"}
+    adjusted = holm({name: comparison.p_value for name, comparison in beside.items()})
+    guards = {name: (float(np.mean(fitted.guarded[name] - guarded_kept[name])), limit) for name, limit in config.guards.items()}
+    broken = [name for name, (change, limit) in guards.items() if change < -limit - 1e-12]
+    optimism = in_sample - float(fitted.objective.mean())
+    above = deciding.interval is not None and deciding.interval[0] > 0
+    below = deciding.interval is not None and deciding.interval[1] < 0
+    if deciding.differing < FEWEST_DIFFERING:
+        decision = "undecided"
+    elif below or broken:
+        decision = "keep"
+    else:
+        decision = "adopt" if above else "undecided"
+    reasons = explain(decision, deciding, beside, kept, guards, broken, optimism)
+    return Verdict(decision, tuple(reasons), kept, deciding, beside, adjusted, optimism, guards)
+
+
+def explain(
+    decision: str,
+    deciding: Comparison,
+    beside: Mapping[str, Comparison],
+    kept: str,
+    guards: Mapping[str, tuple[float, float]],
+    broken: Sequence[str],
+    optimism: float,
+) -> list[str]:
+    """The reasons as sentences, the deciding one first."""
+    name = NAMES.get(kept, kept)
+    interval = deciding.interval
+    said = []
+    if interval is None:
+        said.append(f"one independent prompt has no spread: nothing can be said about the difference to {name}")
+    else:
+        where = "above" if interval[0] > 0 else "below" if interval[1] < 0 else "around"
+        said.append(
+            f"cross-fitted, the pick is {deciding.mean:+.4f} against {name}, 95 % interval {interval[0]:+.4f} to"
+            f" {interval[1]:+.4f}, which lies {where} 0"
+        )
+    if deciding.differing < FEWEST_DIFFERING:
+        said.append(
+            f"too few prompts: only {deciding.differing} of {deciding.units} independent ones differ, and at least"
+            f" {FEWEST_DIFFERING} must"
+        )
+    for measure in broken:
+        change, limit = guards[measure]
+        said.append(f"{measure} falls by {-change:.4f}, more than the {limit:g} that the guard rail allows")
+    for single in ("semantic", "keyword"):
+        other = beside.get(single)
+        if other is not None and (other.interval is None or other.interval[0] <= 0):
+            said.append(f"hybrid does not provably beat {single} alone ({other.mean:+.4f})")
+    said.append(f"optimism: on the prompts that chose it the pick scores {optimism:+.4f} more than on prompts left out")
+    if decision == "undecided" and deciding.differing >= FEWEST_DIFFERING:
+        said.append("the prompts at hand neither prove a gain nor a loss")
+    return said
+
+
+NAMES = {"equal": "equal weights", "rrf": "RRF 60", "current": "the current setting", "keyword": "keyword alone",
+         "semantic": "semantic alone"}  # fmt: skip
+
+
+def units_of(clusters: Sequence[str]) -> IntArray:
+    """The independent unit of each used prompt."""
+    return number_units(clusters)

@@ -1,0 +1,127 @@
+"""The discrete side of a search space: its values, its settings, and a coarse choice of them that no label decided."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from harness.config import WHOLE_PARAMS, Config
+from harness.types import Params
+
+MOST_VALUES = 6  # of one discrete parameter in the coarse choice
+DISCRETE = ("fusion", "rrf_k", "depth", "k1", "b")  # what tells settings apart beside the weight and top_k
+
+
+def list_grid(space: Mapping[str, Any]) -> dict[str, list[Any]]:
+    """Every value of each searched parameter of a space of lists and stepped ranges."""
+    return {name: list_values(name, entry) for name, entry in space.items() if isinstance(entry, (list, dict))}
+
+
+def list_values(name: str, entry: Any) -> list[Any]:
+    """The values of one entry: a list's, a fixed one, or a stepped range's (whole numbers step by 1)."""
+    if isinstance(entry, list):
+        return entry
+    if not isinstance(entry, dict):
+        return [entry]
+    step = entry.get("step", 1)
+    n = math.floor((entry["high"] - entry["low"]) / step + 1e-9) + 1
+    values = [entry["low"] + i * step for i in range(n)]
+    return values if name in WHOLE_PARAMS else [min(float(np.round(value, 12)), entry["high"]) for value in values]
+
+
+def count_points(config: Config) -> int | None:
+    """How many different settings the space has; None where it has a real range without a step."""
+    space = config.search.space
+    counts: dict[str, int] = {}
+    for name, entry in space.items():
+        if isinstance(entry, dict) and "step" not in entry and name not in WHOLE_PARAMS:
+            return None
+        counts[name] = len(list_values(name, {**entry, "step": entry.get("step", 1)} if isinstance(entry, dict) else entry))
+    rest = math.prod(n for name, n in counts.items() if name not in ("fusion", "rrf_k"))
+    fusions = list_values("fusion", space.get("fusion", config.fusion))
+    return rest * sum(counts.get("rrf_k", 1) if fusion == "rrf" else 1 for fusion in fusions)
+
+
+def fixed_values(config: Config) -> dict[str, Any]:
+    """What the space fixes: its entries that are neither a range nor a list."""
+    return {name: entry for name, entry in config.search.space.items() if not isinstance(entry, (dict, list))}
+
+
+def effective(params: Params) -> Params:
+    """The same setting with one name for equal ones: rrf_k counts only for rrf."""
+    return params if params.fusion == "rrf" else replace(params, rrf_k=0)
+
+
+def space_values(config: Config, name: str) -> list[Any]:
+    """The values of one parameter: the space's, or the top-level one where the space does not name it.
+
+    A real range without a step has its two ends and its middle (the geometric one for a log range).
+    """
+    entry = config.search.space.get(name, getattr(config.base, name))
+    if isinstance(entry, dict) and "step" not in entry and name not in WHOLE_PARAMS:
+        low, high = entry["low"], entry["high"]
+        middle = math.sqrt(low * high) if entry.get("log") else (low + high) / 2
+        return [low, middle, high] if low < high else [low]
+    return list_values(name, entry)
+
+
+def list_settings(config: Config, values: Mapping[str, list[Any]]) -> list[Params]:
+    """Every setting that these values of the discrete parameters make, the top-level one and its neighbours first."""
+    home = config.base
+    made: dict[Params, Params] = {}
+    for combination in itertools.product(*(values[name] for name in DISCRETE)):
+        params = replace(home, **dict(zip(DISCRETE, combination, strict=True)))
+        made.setdefault(effective(params), params if params.fusion == "rrf" else replace(params, rrf_k=home.rrf_k))
+    return sorted(made.values(), key=lambda params: sum(getattr(params, name) != getattr(home, name) for name in DISCRETE))
+
+
+def count_settings(config: Config) -> int | None:
+    """How many discrete settings the space has, top_k and the weight aside; None where k1 or b has a real range."""
+    for name in ("k1", "b"):
+        entry = config.search.space.get(name)
+        if isinstance(entry, dict) and "step" not in entry and entry["low"] < entry["high"]:
+            return None
+    lengths = {name: len(space_values(config, name)) for name in DISCRETE}
+    fusions = space_values(config, "fusion")
+    return lengths["depth"] * lengths["k1"] * lengths["b"] * sum(lengths["rrf_k"] if f == "rrf" else 1 for f in fusions)
+
+
+def coarse_settings(config: Config, limit: int) -> list[Params]:
+    """At most `limit` settings spread over the space, chosen without a look at any label; home and its neighbours first.
+
+    A long list of values (the constants of RRF, say) is thinned evenly, on a log scale for a log range; the top-level
+    value stays where the space holds it.
+    """
+    most = MOST_VALUES
+    while True:
+        values = {name: thin(config, name, space_values(config, name), most) for name in DISCRETE}
+        settings = list_settings(config, values)
+        if len(settings) <= limit or most == 1:
+            return settings[:limit]
+        most -= 1
+
+
+def thin(config: Config, name: str, values: list[Any], most: int) -> list[Any]:
+    """About `most` of these values, evenly spread, and the top-level one; names (fusions) are never thinned."""
+    if len(values) <= most or name == "fusion":
+        return values
+    entry = config.search.space[name]
+    log = isinstance(entry, dict) and entry.get("log", False)
+    places = np.geomspace(1, len(values), most) - 1 if log else np.linspace(0, len(values) - 1, most)
+    kept = {round(float(place)) for place in places}
+    home = getattr(config.base, name)
+    return [value for i, value in enumerate(values) if i in kept or value == home]
+
+
+def weight_range(config: Config) -> tuple[float, float]:
+    """The lowest and the highest semantic weight that the space allows; [0, 1] where it does not name the weight."""
+    entry = config.search.space.get("semantic_weight", {"low": 0.0, "high": 1.0})
+    if isinstance(entry, dict):
+        return entry["low"], entry["high"]
+    values = entry if isinstance(entry, list) else [entry]
+    return min(values), max(values)

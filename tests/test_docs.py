@@ -1,0 +1,359 @@
+"""The pages under docs/ say what the code does: keys, names, options, examples, tables and links."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import itertools
+import math
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any, get_args
+
+import numpy as np
+import pytest
+from conftest import ROOT
+from pydantic import BaseModel
+from test_layers import LAYERS
+
+import harness
+from harness import config as config_module
+from harness.candidates import at_depth, merge_lists
+from harness.config import Config, Range, parse_config
+from harness.fusion import FUSIONS, Lines, fuse, order_keys
+from harness.measures import ALIASES, MEASURES, Ranking, parse_measure, prepare_judgements, score_queries
+from harness.types import Candidates, Conventions, Qrels, RankedLists
+from harness.yamlfile import read_yaml
+
+PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
+RRF_K, WEIGHT = 60, 0.4  # those of the worked example
+
+
+def blocks(page: str, language: str) -> list[str]:
+    """The fenced blocks of this language."""
+    return re.findall(rf"^```{language}\n(.*?)^```$", PAGES[page], flags=re.DOTALL | re.MULTILINE)
+
+
+def section(page: str, heading: str) -> str:
+    """The text below a heading, up to the next one of any level."""
+    return re.split(rf"^#+ {re.escape(heading)}$", PAGES[page], flags=re.MULTILINE)[1].split("\n#")[0]
+
+
+def tables(text: str) -> list[list[dict[str, str]]]:
+    """The tables of a text: one dict a row, by heading."""
+    found = []
+    for table in re.findall(r"(?:^\|.*\n)+", text, flags=re.MULTILINE):
+        cells = [[cell.strip() for cell in line[1:-1].split("|")] for line in table.splitlines()]
+        found.append([dict(zip(cells[0], row, strict=True)) for row in cells[2:]])
+    return found
+
+
+def model_keys(model: type[BaseModel], prefix: str = "") -> list[str]:
+    """Every key of a block and of the blocks in it, dotted."""
+    keys = []
+    for name, field in model.model_fields.items():
+        keys.append(prefix + name)
+        for kind in get_args(field.annotation) or (field.annotation,):  # an optional block is a union with None
+            if isinstance(kind, type) and issubclass(kind, BaseModel):
+                keys += model_keys(kind, f"{prefix}{name}.")
+    return keys
+
+
+def complete_example() -> str:
+    return blocks("config.md", "yaml")[-1]
+
+
+def test_pages_are_plain_and_narrow() -> None:
+    assert set(PAGES) >= {"config.md", "measures.md", "fusion.md", "study-folder.md", "design.md"}
+    for name, text in PAGES.items():
+        assert [line for line in text.splitlines() if len(line) > 120] == [], name
+        assert "\t" not in text and text.endswith("\n"), name
+
+
+# The config
+
+
+@pytest.mark.parametrize("key", [*model_keys(Config), *Range.model_fields])
+def test_every_key_of_the_config_is_explained(key: str) -> None:
+    assert f"`{key}`" in PAGES["config.md"]
+
+
+def test_no_block_of_the_config_is_left_out() -> None:
+    everywhere = {
+        name
+        for model in vars(config_module).values()
+        if isinstance(model, type) and issubclass(model, config_module.Block) and model is not config_module.Block
+        for name in model.model_fields
+    }
+    assert everywhere <= {key.split(".")[-1] for key in model_keys(Config)} | set(Range.model_fields)
+
+
+@pytest.mark.parametrize("key", [key for key in model_keys(Config) if key not in ("name", "objective", "search.space")])
+def test_the_default_in_the_table_is_the_default(key: str) -> None:
+    rows = [row for table in tables(PAGES["config.md"]) for row in table if row.get("key") == f"`{key}`"]
+    assert len(rows) == 1
+    shown = rows[0]["default"].strip("`")
+    data: Any = parse_config({"name": "x", "collection": {"corpus": "c", "queries": "q", "qrels": "r"}}).model_dump()
+    for part in key.split("."):
+        data = data[part]
+    if shown == "required" or isinstance(data, dict):
+        return
+    assert shown == ("null" if data is None else str(data).lower() if isinstance(data, bool) else str(data))
+
+
+def test_the_complete_example_validates_and_names_every_key(tmp_path: Path) -> None:
+    path = tmp_path / "example.yaml"
+    path.write_text(complete_example(), encoding="utf-8")
+    document = read_yaml(path)
+    config = parse_config(document.value, document)
+    assert config.name == "example"
+    for key in model_keys(Config):
+        assert tuple(key.split(".")) in document.lines, f"the example lacks {key}"
+
+
+def test_the_number_rules_are_those_of_the_reader(tmp_path: Path) -> None:
+    kinds = {"numbers": (int, float), "ten": int, "text": str, "true or false": bool, "null": type(None)}
+    path = tmp_path / "value.yaml"
+    for row in tables(section("config.md", "Numbers, text and quotes"))[0]:
+        kind = next(kind for start, kind in kinds.items() if row["read as"].startswith(start))
+        for written in re.findall(r"`([^`]+)`", row["written"]):
+            path.write_text(f"key: {written}\n")
+            value = read_yaml(path).value["key"]
+            assert isinstance(value, kind) and (kind is bool or not isinstance(value, bool)), written
+            assert row["read as"] != "ten" or value == 10
+
+
+def test_samplers_and_what_may_change_are_named() -> None:
+    from harness.commands.tune import MAY_CHANGE
+
+    for name in (*config_module.SAMPLERS, *config_module.REFUSED_SAMPLERS):
+        assert f"`{name}`" in section("config.md", "Samplers")
+    for key in (*MAY_CHANGE, "search.trials", "search.timeout", "semantic.device"):
+        assert f"`{key}`" in section("config.md", "What makes it another question")
+
+
+# Measures and fusions
+
+
+def test_every_measure_is_explained() -> None:
+    rows = tables(section("measures.md", "The measures"))[0]
+    explained = {row["measure"].strip("`").split("@")[0]: row["may also be written"].strip("`") for row in rows}
+    assert set(explained) == set(MEASURES)
+    assert {short.split("@")[0]: name for name, short in explained.items() if short} == ALIASES
+
+
+def test_every_fusion_is_explained() -> None:
+    assert [row["fusion"].strip("`") for row in tables(section("fusion.md", "The fusions"))[0]] == list(FUSIONS)
+
+
+def lists(scores: dict[str, float], names: str) -> RankedLists:
+    order = sorted(scores, key=lambda name: (-scores[name], name))
+    rows = np.asarray([[names.index(name) for name in order]], dtype=np.int32).reshape(1, -1)
+    return RankedLists(rows, np.asarray([[scores[name] for name in order]], dtype=np.float64).reshape(1, -1))
+
+
+def example() -> tuple[Candidates, str]:
+    """The worked example's candidates, from the page's own scores, and its documents' names."""
+    rows = tables(section("fusion.md", "Worked example"))[0]
+    names = "".join(name for name in rows[0] if name != "list")
+    keyword, semantic = ({name: float(row[name]) for name in names if row[name]} for row in rows)
+    return merge_lists(lists(keyword, names), lists(semantic, names)), names
+
+
+def order(lines: Lines, weight: float, names: str) -> str:
+    keys = order_keys(lines, weight)[0]
+    return " ".join(names[i] for i in np.argsort(-keys, kind="stable") if keys[i] > -np.inf)
+
+
+def check_scores(row: dict[str, str], candidates: Candidates, names: str) -> None:
+    lines = FUSIONS[row["fusion"].strip("`")](candidates, RRF_K)
+    shown = [float(row[name]) for name in names]
+    assert shown == pytest.approx(list(fuse(lines, WEIGHT)[0]), abs=5.1e-7), row
+    assert row["order"] == order(lines, WEIGHT, names), row
+
+
+def test_the_fused_scores_of_the_worked_example() -> None:
+    candidates, names = example()
+    table = tables(section("fusion.md", "Worked example"))[1]
+    assert [row["fusion"].strip("`") for row in table] == list(FUSIONS)
+    for row in table:
+        check_scores(row, candidates, names)
+
+
+def test_the_fused_scores_at_two_depths() -> None:
+    candidates, names = example()
+    table = tables(section("fusion.md", "Depth"))[0]
+    assert [(row["fusion"].strip("`"), row["depth"]) for row in table] == [(name, d) for name in FUSIONS for d in ("3", "2")]
+    for row in table:
+        check_scores(row, at_depth(candidates, int(row["depth"])), names)
+
+
+def test_the_orders_over_all_weights() -> None:
+    candidates, names = example()
+    lines = FUSIONS["minmax"](candidates, RRF_K)
+    a, b = lines.keyword_end[0], lines.semantic_end[0]
+    pairs = [(a[i] - a[j], b[i] - b[j]) for i in range(len(names)) for j in range(i)]
+    crossings = sorted(x / (x - y) for x, y in pairs if x * y < 0)
+    bounds = [0.0, *crossings, 1.0]
+    expected = [(0.0, 0.0), *itertools.pairwise(bounds), (1.0, 1.0)]
+    table = tables(section("fusion.md", "Worked example"))[2]
+    for row, (low, high) in zip(table, expected, strict=True):
+        assert (float(row["weight_from"]), float(row["weight_to"])) == pytest.approx((low, high), abs=5.1e-7)
+        assert row["order"] == order(lines, (low + high) / 2, names)
+    reciprocal = [f"1/{rank}" if rank > 1 else "1" for rank in (row["order"].split().index("c") + 1 for row in table)]
+    flat = " ".join(section("fusion.md", "Worked example").split())
+    assert f"the reciprocal rank is {', '.join(reciprocal)} from top to bottom" in flat
+    assert f"at 0.5 the order is {order(lines, 0.5, names)}" in flat
+
+
+@pytest.mark.parametrize("fusion", list(FUSIONS))
+def test_the_odd_cases_of_each_fusion(fusion: str) -> None:
+    row = next(r for r in tables(section("fusion.md", "The fusions"))[0] if r["fusion"] == f"`{fusion}`")
+    other = {"a": 0.9, "z": 0.5}
+    for heading, scores in (("equal scores", {"a": 2.0, "b": 2.0, "c": 2.0}), ("one document", {"a": 2.0})):
+        lines = FUSIONS[fusion](merge_lists(lists(scores, "abcz"), lists(other, "abcz")), RRF_K)
+        values = {"x": 2.0, "1 / √n": 1 / math.sqrt(len(scores)), "1 / (rrf_k + 1)": 1 / (RRF_K + 1)}
+        if row[heading] == "by rank":
+            expected = [1 / (RRF_K + rank) for rank in (1, 2, 3)]
+        else:
+            expected = [values[row[heading]] if row[heading] in values else float(row[heading])] * len(scores)
+        assert list(lines.keyword_end[0][: len(scores)]) == pytest.approx(expected)
+    lines = FUSIONS[fusion](merge_lists(lists({"a": 3.0, "b": 1.0}, "abz"), lists(other, "abz")), RRF_K)
+    lowest = lines.keyword_end[0][:2].min()
+    assert lines.keyword_end[0][2] == (lowest if row["missing"] == "the list's lowest end" else float(row["missing"]))
+
+
+def test_the_rounding_example() -> None:
+    w = 0.2
+    sums = [(1 - w) * 0.1 + w * 0.5, (1 - w) * 0.2 + w * 0.1]
+    assert sums[0] != sums[1] and all(repr(total) in section("fusion.md", "Rounding") for total in sums)
+
+
+# Commands
+
+
+def commands() -> list[tuple[str, list[str]]]:
+    """Each command line of the pages as words, those in running text too; a line that ends with a backslash goes on."""
+    found = []
+    for name, text in PAGES.items():
+        fenced = [line for block in blocks(name, "console") for line in block.replace("\\\n", " ").splitlines()]
+        inline = re.findall(r"`([^`\n]+)`", re.sub(r"^```.*?^```$", "", text, flags=re.DOTALL | re.MULTILINE))
+        lines = [line.removeprefix("$ ") for line in fenced if line.startswith("$ ")]
+        found += [(name, shlex.split(line)) for line in lines]
+        found += [(name, shlex.split(line)) for line in inline if line.startswith("python -m harness ")]
+    return found
+
+
+@pytest.fixture(scope="module")
+def options() -> dict[str, set[str]]:
+    """The options of every command that the pages name, from its `--help`."""
+    named = {words[3] for _, words in commands() if words[:3] == ["python", "-m", "harness"]}
+    known = {}
+    for command in sorted(named):
+        line = [sys.executable, "-m", "harness", command, "--help"]
+        answer = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
+        assert answer.returncode == 0, f"{command}: {answer.stderr}"
+        known[command] = set(re.findall(r"--[a-z][a-z_-]*", answer.stdout))
+    return known
+
+
+def test_the_commands_and_options_exist(options: dict[str, set[str]]) -> None:
+    seen = 0
+    for page, words in commands():
+        if words[:3] == ["python", "-m", "harness"]:
+            used = {word.partition("=")[0] for word in words[4:] if word.startswith("--")}
+            assert used <= options[words[3]], f"{page}: {shlex.join(words)}"
+            seen += 1
+        else:
+            assert words[0] == "ir_measures", f"{page}: {shlex.join(words)}"
+    assert seen >= 5
+
+
+def test_options_in_running_text_exist(options: dict[str, set[str]]) -> None:
+    foreign = {"--by_query"}  # of ir_measures
+    known = foreign.union(*options.values())
+    for page, text in PAGES.items():
+        assert set(re.findall(r"`(--[a-z_-]+)", text)) <= known, page
+
+
+def test_the_python_examples_call_what_there_is() -> None:
+    calls = [
+        node
+        for page in PAGES
+        for block in blocks(page, "python")
+        for node in ast.walk(ast.parse(block))
+        if isinstance(node, ast.Call) and ast.unparse(node.func).startswith("harness.")
+    ]
+    assert calls
+    for call in calls:
+        function = getattr(harness, ast.unparse(call.func).removeprefix("harness."))
+        inspect.signature(function).bind(*call.args, **{str(k.arg): k.value for k in call.keywords})
+
+
+def test_the_ir_measures_command_prints_our_numbers(tmp_path: Path) -> None:
+    words = next(words for _, words in commands() if words[0] == "ir_measures")
+    runs = tmp_path / "studies" / "hybrid" / "runs"
+    runs.mkdir(parents=True)
+    (runs / "qrels.trec").write_text("q1 0 a 2\nq1 0 b 0\nq1 0 c 1\nq2 0 a 1\nq3 0 d 1\n")
+    returned = {"q1": "bacx", "q2": "xya"}  # nothing for q3
+    lines = [f"{q} Q0 {doc} {i} {1 / i} equal\n" for q, docs in returned.items() for i, doc in enumerate(docs, 1)]
+    (runs / "equal.trec").write_text("".join(lines))
+    tool = Path(sys.executable).with_name("ir_measures")
+    answer = subprocess.run([str(tool), *words[1:]], cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+    assert answer.returncode == 0, answer.stderr
+    printed = dict(line.split() for line in answer.stdout.splitlines())
+
+    inf = np.inf
+    judged = Qrels(  # the columns of q1 are a, b, c
+        np.asarray([[0, 1, 2], [0, -1, -1], [3, -1, -1]], dtype=np.int32),
+        np.asarray([[2, 0, 1], [1, 0, 0], [1, 0, 0]], dtype=np.int32),
+    )
+    ranking = Ranking(np.asarray([[2, 1, 3], [3, inf, inf], [inf, inf, inf]]), np.asarray([4, 3, 0], dtype=np.int32))
+    judgements = prepare_judgements(judged, Conventions())
+    assert set(printed) == {word for word in words if "@" in word or word in ("AP", "RR")}
+    for name, value in printed.items():
+        ours = score_queries(parse_measure(name), ranking, judgements).mean()
+        assert float(value) == pytest.approx(ours, abs=5.1e-7), name
+
+
+# Design, study folder, links
+
+
+def test_the_layers_of_the_page_are_those_of_the_test() -> None:
+    picture = re.findall(r"^```text\n(.*?)^```$", section("design.md", "Layers"), flags=re.DOTALL | re.MULTILINE)[0]
+    assert [line.split() for line in picture.splitlines()] == LAYERS[::-1]
+
+
+def test_every_package_home_is_named() -> None:
+    for name in ("optuna", "rank_bm25", "sentence_transformers", "faiss", "pandas", "typer"):
+        assert name in section("design.md", "Layers")
+
+
+def slug(heading: str) -> str:
+    """The anchor that GitHub makes of a heading."""
+    return re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
+
+
+def test_links_between_pages_resolve() -> None:
+    links = 0
+    for name, text in PAGES.items():
+        for target in re.findall(r"\]\(([^)\s]+)\)", text):
+            if re.match(r"[a-z]+:", target):
+                continue
+            file, _, anchor = target.partition("#")
+            path = ROOT / "docs" / (file or name)
+            assert path.is_file(), f"{name}: {target}"
+            headings = re.findall(r"^#+ (.+)$", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+            assert not anchor or anchor in {slug(heading) for heading in headings}, f"{name}: {target}"
+            links += 1
+    assert links >= 10
+
+
+def test_every_weights_example_is_a_weights_file(tmp_path: Path) -> None:
+    data = {"name": "x", "collection": {"corpus": "c", "queries": "q", "qrels": "r"}}
+    path = tmp_path / "weights.yaml"
+    path.write_text(blocks("study-folder.md", "yaml")[0])
+    assert config_module.read_weights(path, parse_config(data)).semantic_weight == read_yaml(path).value["semantic_weight"]
