@@ -6,12 +6,13 @@ its size from the prompts at hand:
 1. *How far off can the optimum be?* Resample the prompts (whole units) and find each resample's best weight; the standard
    deviation of these is the `spread`.
 2. *A plateau, not a spike.* Average the curve with a Gaussian of that width: what a weight is worth when the true curve
-   lies that far to the left or right. The maximum of this smoothed curve is the candidate.
-3. *As far as the prompts carry it.* From home (.5, or today's weight) go the share `z² / (1 + z²)` of the way to the
-   candidate, with z the candidate's mean gain over home, both smoothed, over its standard error. Few labels or a flat
-   curve: stay near home; a gain of three standard errors: nine tenths of the way.
+   lies that far to the left or right. The candidate is the mean of the maxima of the resamples' smoothed curves.
+3. *As far as unseen prompts carry it.* Each resample's own candidate is scored, against home (.5, or today's weight), on
+   the prompts that the resample left out; z is the mean of these gains over its standard error, `evidence` when above 0.
+   From home the weight goes the share `z² / (1 + z²)` of the way to the candidate. Few labels or a flat curve: stay near
+   home; a gain of three standard errors: nine tenths of the way.
 
-benchmarks/decision.py measures what it is worth against the best trial's weight and against .5.
+benchmarks/decision.py measures what it is worth against the best weight on the prompts at hand, and against .5.
 
 Notation: `scores` (n_queries, n_weights) each prompt's score on the interval that holds the middle of each cell of
 `GRID`; `home_weight` where the weight stays without evidence.
@@ -34,7 +35,7 @@ RESAMPLES = 200
 
 @dataclass(frozen=True)
 class Choice:
-    """The weight to run, and how it came about: the candidate, the optimum's spread, the gain's z, and the pull in [0, 1)."""
+    """The weight to run, and how it came about: the candidate, the optimum's spread, the gain's z, and the pull in [0, 1]."""
 
     weight: float
     candidate: float
@@ -66,17 +67,24 @@ def choose_weight(scores: FloatArray, units: IntArray, rng: np.random.Generator,
 
     With a single unit there is no evidence, and the weight is home.
     """
-    counts = resample_counts(units, RESAMPLES, rng)
-    spread = float(best_weights((counts.T @ scores) / counts.sum(axis=0)[:, None]).std())
+    counts = resample_counts(units, RESAMPLES, rng)  # (n_queries, RESAMPLES)
+    spread = float(best_weights(_means(counts, scores)).std())
     smoothed = scores @ smoothing(GRID, spread).T
-    means = smoothed.mean(axis=0)
-    level = np.flatnonzero(means >= means.max() - SAME)
-    best = int(level[np.argmin(np.abs(GRID[level] - home_weight))])
-    gain = smoothed[:, best] - scores @ smoothing(np.asarray([home_weight]), spread)[0]
-    evidence = evidence_of(gain, units)
+    best = np.argmax(_means(counts, smoothed), axis=1)  # each resample's candidate
+    at_home = scores @ smoothing(np.asarray([home_weight]), spread)[0]
+    left_out = counts == 0
+    times = left_out.sum(axis=1)
+    gains = np.where(left_out, smoothed[:, best] - at_home[:, None], 0.0).sum(axis=1) / np.maximum(times, 1)
+    evidence = evidence_of(gains, units) if (times > 0).all() else 0.0
     pull = 1.0 if np.isinf(evidence) else evidence**2 / (1 + evidence**2)
-    candidate = float(GRID[best])
+    candidate = float(GRID[best].mean())
     return Choice(home_weight + pull * (candidate - home_weight), candidate, spread, evidence, pull)
+
+
+def _means(counts: FloatArray, scores: FloatArray) -> FloatArray:
+    """The mean curve of every resample, (n_resamples, n_weights)."""
+    means: FloatArray = (counts.T @ scores) / counts.sum(axis=0)[:, None]
+    return means
 
 
 def evidence_of(gain: FloatArray, units: IntArray) -> float:
@@ -94,7 +102,7 @@ def choose_setting(all_scores: list[FloatArray], units: IntArray, rng: np.random
     judged at the maximum of its smoothed curve, all with the first one's spread.
     """
     counts = resample_counts(units, RESAMPLES, rng)
-    spread = float(best_weights((counts.T @ all_scores[0]) / counts.sum(axis=0)[:, None]).std())
+    spread = float(best_weights(_means(counts, all_scores[0])).std())
     kernel = smoothing(GRID, spread)
     at_best = [smoothed[:, int(np.argmax(smoothed.mean(axis=0)))] for smoothed in (scores @ kernel.T for scores in all_scores)]
     best = at_best[int(np.argmax([scores.mean() for scores in at_best]))]

@@ -175,6 +175,8 @@ def print_tune(result: TuneResult, config_path: Path) -> None:
         names = list(config.search.space)
         shown = [[str(n), *(f"{v:.4f}" for v in t.values), *(_cell(t.params.get(p)) for p in names)] for n, t in front.items()]
         print_table(["trial", *config.objective, *names], shown)
+    if "groups" in summary:
+        print_groups(summary)
     print(f"\ntrade-off over K of {'the pick' if 'best_trial' in summary else 'equal weights'}")
     columns = [c for c in ("Precision", "Recall", "objective", "objective_2") if c in result.trade_off[0]]
     rows = [[str(int(row["top_k"])), *(f"{row[c]:.4f}" for c in columns)] for row in result.trade_off]
@@ -224,6 +226,25 @@ def print_judgement(summary: dict[str, Any], objective: str) -> None:
         print(
             f"holes: {holes['unjudged_pairs']} returned documents are unjudged; with them the difference could lie anywhere"
             f" from {holes['difference_at_least']:+.4f} to {holes['difference_at_most']:+.4f}; to_judge.csv lists the weightiest"
+        )
+
+
+def print_groups(summary: dict[str, Any]) -> None:
+    """Where it helps and where not: the pick against what is kept, group by group."""
+    kept = summary["verdict"]["compared_with"]
+    print(f"\nwhere it helps: pick against {SHOWN_NAMES.get(kept, kept)}, by group, on the prompts it was tuned on")
+    rows = []
+    for group, entry in summary["groups"].items():
+        other = entry[kept]
+        counts = [str(other[name]) for name in ("wins", "ties", "losses")]
+        numbers = [f"{other['mean']:.4f}", f"{entry['pick']:.4f}", f"{other['difference']:+.4f}"]
+        rows.append([visible(group) or "(none)", str(entry["prompts"]), *numbers, *counts, f"{entry['best_weight']:.2f}"])
+    print_table(["group", "prompts", "kept", "pick", "difference", "wins", "ties", "losses", "own best weight"], rows)
+    weighed = summary.get("group_weights")
+    if weighed is not None and "interval" in weighed:
+        low, high = weighed["interval"]
+        print(
+            f"a weight for each group, chosen on other prompts: {weighed['gain']:+.4f} (95 % interval {low:+.4f} to {high:+.4f})"
         )
 
 

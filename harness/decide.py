@@ -7,7 +7,9 @@ The pick and everything that judges it repeat one procedure, `choose_for`, on di
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -47,6 +49,17 @@ def profiles_of(hybrid: Hybrid, params: Params, measure: Measure, all_top_k: Seq
     return profile_cuts(lines, columns, hybrid.judgements, measure, list(all_top_k))
 
 
+def profile_settings(
+    hybrid: Hybrid, settings: Sequence[Params], measure: Measure, all_top_k: Sequence[int]
+) -> Iterator[list[Profiles]]:
+    """`profiles_of` for each setting in turn; as many at once as there are cores, and only that many in memory."""
+    workers = os.cpu_count() or 1
+    with ThreadPoolExecutor(workers) as pool:
+        for start in range(0, len(settings), workers):
+            parts = [hybrid.setting(params)[1:] for params in settings[start : start + workers]]
+            yield from pool.map(lambda part: profile_cuts(part[0], part[1], hybrid.judgements, measure, list(all_top_k)), parts)
+
+
 def mean_score(hybrid: Hybrid, params: Params, measure: Measure) -> float:
     """The objective's value of one setting: directly, as a trial computes it."""
     return float(np.mean(objective_scores(hybrid, params, measure, params.top_k)))
@@ -76,8 +89,8 @@ def find_exact(hybrid: Hybrid, config: Config, visited: Sequence[Params], progre
         settings = list(dict.fromkeys(replace(p, semantic_weight=0.5, top_k=config.top_k) for p in visited))[:MOST_VISITED]
     best: tuple[Optimum, Params] | None = None
     with progress("exact optimum of each setting", len(settings)) as advance:
-        for setting in settings:
-            for top_k, profiles in zip(followed, profiles_of(hybrid, setting, measure, followed), strict=True):
+        for setting, cuts in zip(settings, profile_settings(hybrid, settings, measure, followed), strict=True):
+            for top_k, profiles in zip(followed, cuts, strict=True):
                 optimum = find_optimum(restrict(mean_curve(profiles), low, high))
                 if best is None or optimum.score > best[0].score + 1e-12:
                     best = (optimum, replace(setting, semantic_weight=optimum.weight, top_k=top_k))
@@ -126,7 +139,7 @@ def stock_shelf(hybrid: Hybrid, config: Config, top_k: int) -> Shelf:
             home_weight = kept.semantic_weight
     low, high = weight_range(config)
     measure = config.objectives[0]
-    scores = tuple(profiles_of(hybrid, s, measure, [top_k])[0].scores_at(GRID) for s in settings)
+    scores = tuple(cuts[0].scores_at(GRID) for cuts in profile_settings(hybrid, settings, measure, [top_k]))
     return Shelf(top_k, tuple(settings), scores, min(max(home_weight, low), high), low, high)
 
 

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import ast
+import csv
 import inspect
 import itertools
+import json
 import math
 import re
 import shlex
 import subprocess
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, get_args
 
@@ -20,11 +23,14 @@ from pydantic import BaseModel
 from test_layers import LAYERS
 
 import harness
+from harness import choice, decide, inference, insight, space
 from harness import config as config_module
 from harness.candidates import at_depth, merge_lists
 from harness.config import Config, Range, parse_config
 from harness.fusion import FUSIONS, Lines, fuse, order_keys
+from harness.hybrid import find_columns
 from harness.measures import ALIASES, MEASURES, Ranking, parse_measure, prepare_judgements, score_queries
+from harness.profiles import mean_curve, profile
 from harness.types import Candidates, Conventions, Qrels, RankedLists
 from harness.yamlfile import read_yaml
 
@@ -67,7 +73,7 @@ def complete_example() -> str:
 
 
 def test_pages_are_plain_and_narrow() -> None:
-    assert set(PAGES) >= {"config.md", "measures.md", "fusion.md", "study-folder.md", "design.md"}
+    assert set(PAGES) >= {"config.md", "measures.md", "fusion.md", "choice.md", "study-folder.md", "design.md"}
     for name, text in PAGES.items():
         assert [line for line in text.splitlines() if len(line) > 120] == [], name
         assert "\t" not in text and text.endswith("\n"), name
@@ -98,7 +104,7 @@ def test_the_default_in_the_table_is_the_default(key: str) -> None:
     shown = rows[0]["default"].strip("`")
     data: Any = parse_config({"name": "x", "collection": {"corpus": "c", "queries": "q", "qrels": "r"}}).model_dump()
     for part in key.split("."):
-        data = data[part]
+        data = None if data is None else data[part]  # in a block that is not there
     if shown == "required" or isinstance(data, dict):
         return
     assert shown == ("null" if data is None else str(data).lower() if isinstance(data, bool) else str(data))
@@ -112,6 +118,19 @@ def test_the_complete_example_validates_and_names_every_key(tmp_path: Path) -> N
     assert config.name == "example"
     for key in model_keys(Config):
         assert tuple(key.split(".")) in document.lines, f"the example lacks {key}"
+
+
+def test_the_forms_of_guards_and_held_out_validate(tmp_path: Path) -> None:
+    path = tmp_path / "example.yaml"
+    base = {"name": "x", "collection": {"corpus": "c", "queries": "q", "qrels": "r"}}
+    forms = {key: [b for b in blocks("config.md", "yaml")[:-1] if b.startswith(f"{key}:")] for key in ("guards", "held_out")}
+    read: dict[str, list[Any]] = {"guards": [], "held_out": []}
+    for key, texts in forms.items():
+        for text in texts:
+            path.write_text(text)
+            read[key].append(getattr(parse_config({**base, **read_yaml(path).value}), key))
+    assert read["guards"] == [{"Recall@20": 0.01, "MRR@10": 0.0}] * 2
+    assert [type(value) for value in read["held_out"]] == [float, list, config_module.HeldOutFiles]
 
 
 def test_the_number_rules_are_those_of_the_reader(tmp_path: Path) -> None:
@@ -232,6 +251,76 @@ def test_the_rounding_example() -> None:
     assert sums[0] != sums[1] and all(repr(total) in section("fusion.md", "Rounding") for total in sums)
 
 
+# The choice
+
+
+def test_the_profile_of_the_worked_example() -> None:
+    candidates, names = example()
+    judged = Qrels(np.asarray([[names.index("c")]], dtype=np.int32), np.ones((1, 1), dtype=np.int32))
+    columns = find_columns(candidates.rows, judged.rows)
+    lines = FUSIONS["minmax"](candidates, RRF_K)
+    curve = mean_curve(profile(lines, columns, prepare_judgements(judged, Conventions()), parse_measure("MRR")))
+    shown = [tuple(map(float, row.values())) for row in tables(section("choice.md", "The exact curve"))[0]]
+    for row, computed in zip(shown, curve.rows(), strict=True):
+        assert row == pytest.approx(computed, abs=5.1e-7)
+
+
+def test_the_pull_of_the_page_is_that_of_the_formula() -> None:
+    text = section("choice.md", "Step 3: as far as unseen prompts carry it")
+    for row in tables(text)[0]:
+        z = float(row["z"])
+        assert row["pull"] == f"{z**2 / (1 + z**2):.2f}"
+    assert "pull = z² / (1 + z²)" in text
+
+
+def test_the_sizes_of_the_page_are_those_of_the_code() -> None:
+    sizes = {row["what"]: int(row["value"]) for row in tables(section("choice.md", "Sizes"))[0]}
+    assert sizes == {
+        "cells of the weight": choice.CELLS,
+        "resamples for the spread": choice.RESAMPLES,
+        "folds": decide.FOLDS,
+        "repeats of the folds": decide.REPEATS,
+        "discrete settings to choose from, at most": decide.MOST_CHOICES,
+        "values of one parameter among them, at most": space.MOST_VALUES,
+        "discrete settings with exact optimum, at most": decide.MOST_EXACT,
+        "visited settings with exact optimum beyond that": decide.MOST_VISITED,
+        "differing units for a decision, at least": inference.FEWEST_DIFFERING,
+        "sign flips": inference.FLIPS,
+        "pairs in `to_judge.csv`, at most": insight.MOST_PAIRS,
+    }
+    labels = section("choice.md", "How many labels")
+    assert all(f"{gain:g}" in labels for gain in insight.GAINS) and f"± {insight.PIN:g}" in labels
+
+
+def comparison(low: float, high: float, differing: int = 100) -> inference.Comparison:
+    return inference.Comparison((low + high) / 2, (low, high), 0.5, 50, 0, 50, differing, 100)
+
+
+@pytest.mark.parametrize(
+    ("found", "change", "decision"),
+    [
+        (comparison(0.01, 0.02, differing=9), 0.0, "undecided"),
+        (comparison(-0.02, -0.01, differing=9), -1.0, "undecided"),
+        (comparison(-0.02, -0.01), 0.0, "keep"),
+        (comparison(0.01, 0.02), -0.011, "keep"),
+        (comparison(0.01, 0.02), -0.01, "adopt"),
+        (comparison(-0.01, 0.02), 0.0, "undecided"),
+    ],
+)
+def test_the_decisions_are_those_of_the_table(
+    monkeypatch: pytest.MonkeyPatch, found: inference.Comparison, change: float, decision: str
+) -> None:
+    decisions = [row["decision"].strip("`") for row in tables(section("choice.md", "The verdict"))[0]]
+    assert decisions == ["undecided", "keep", "adopt", "undecided"]
+    monkeypatch.setattr(decide, "compare", lambda *_: found)
+    data = {"name": "x", "collection": {"corpus": "c", "queries": "q", "qrels": "r"}, "guards": {"Recall@20": 0.01}}
+    scores = np.full(100, 0.5)
+    fitted = decide.CrossFit(scores, {"Recall@20": scores + change}, (), 5)
+    units = np.arange(100, dtype=np.int32)
+    verdict = decide.decide(fitted, 0.5, {"equal": scores}, "equal", {"Recall@20": scores}, parse_config(data), units)
+    assert verdict.decision == decision
+
+
 # Commands
 
 
@@ -267,6 +356,8 @@ def test_the_commands_and_options_exist(options: dict[str, set[str]]) -> None:
             used = {word.partition("=")[0] for word in words[4:] if word.startswith("--")}
             assert used <= options[words[3]], f"{page}: {shlex.join(words)}"
             seen += 1
+        elif words[0] == "python":
+            assert (ROOT / words[1]).is_file() and len(words) == 2, f"{page}: {shlex.join(words)}"
         else:
             assert words[0] == "ir_measures", f"{page}: {shlex.join(words)}"
     assert seen >= 5
@@ -330,6 +421,54 @@ def test_the_layers_of_the_page_are_those_of_the_test() -> None:
 def test_every_package_home_is_named() -> None:
     for name in ("optuna", "rank_bm25", "sentence_transformers", "faiss", "pandas", "typer"):
         assert name in section("design.md", "Layers")
+
+
+@pytest.fixture
+def study(write_config: Callable[..., Path]) -> Path:
+    """A study with everything that a config can ask for."""
+    current = {"semantic_weight": 0.3, "top_k": 3}
+    return harness.tune(write_config(current=current, guards={"Recall@3": 0.01}, held_out=["q11", "q12"])).folder
+
+
+def keys_of(value: Any) -> set[str]:
+    """The keys of nested JSON, those of lists of objects too; a group's, measure's or gain's name is none."""
+    if isinstance(value, list):
+        return {key for item in value for key in keys_of(item)}
+    if not isinstance(value, dict):
+        return set()
+    inner = {key for item in value.values() for key in keys_of(item)}
+    return inner | {key for key in value if re.fullmatch(r"[a-z_]+", key)}
+
+
+def test_every_file_column_and_key_of_a_study_is_explained(study: Path) -> None:
+    page = "study-folder.md"
+    listed = {row["file"].strip("`") for row in tables(PAGES[page])[0]}
+    assert listed == {path.name + "/" * path.is_dir() for path in study.iterdir()}
+    for name in ("trials.csv", "per_query.csv", "profile.csv", "to_judge.csv"):
+        with (study / name).open(encoding="utf-8", newline="") as file:
+            columns = next(csv.reader(file))
+        shown = re.findall(r"`([^`]+)`", " ".join(row["column"] for row in tables(section(page, name))[0]))
+        missing = {column for column in columns if column not in shown and not re.match(r"(Precision|Recall)@\d", column)}
+        assert not missing, f"{name}: {missing}"
+    for path in (study / "runs").iterdir():
+        assert f"`{path.name}`" in section(page, "runs/")
+
+    summary = json.loads((study / "summary.json").read_text(encoding="utf-8"))
+    text = section(page, "summary.json")
+    top = {name for row in tables(text)[0] for name in re.findall(r"`([^`]+)`", row["key"])}
+    assert set(summary) <= top and top - set(summary) == {"pareto"}
+    groups = summary["groups"].keys()
+    parts = ("exact", "pick", "cross_fitted", "verdict", "held_out", "labels", "worst_losses", "groups", "group_weights", "holes")
+    named = set(re.findall(r"[a-z_]+", " ".join(re.findall(r"`([^`]+)`", text)))) | set(config_module.PARAM_NAMES)
+    for part in parts:
+        missing = keys_of(summary[part]) - named - set(groups)
+        assert not missing, f"{part}: {missing}"
+
+
+def test_every_key_of_a_weights_file_is_shown(study: Path, tmp_path: Path) -> None:
+    path = tmp_path / "shown.yaml"
+    path.write_text(blocks("study-folder.md", "yaml")[0])
+    assert list(read_yaml(path).value) == list(read_yaml(study / "weights.yaml").value)
 
 
 def slug(heading: str) -> str:
