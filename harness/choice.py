@@ -44,9 +44,9 @@ class Choice:
     pull: float
 
 
-def smoothing(targets: FloatArray, width: float) -> FloatArray:
+def smoothing(targets: FloatArray, width: float, grid: FloatArray = GRID) -> FloatArray:
     """Gaussian weights of the grid around each target, (n_targets, n_weights), rows sum to 1; a width of 0: the nearest cell."""
-    distance = np.abs(targets[:, None] - GRID[None, :])
+    distance = np.abs(targets[:, None] - grid[None, :])
     if width < 0.5 / CELLS:
         kernel = (distance == distance.min(axis=1, keepdims=True)).astype(np.float64)
     else:
@@ -55,29 +55,37 @@ def smoothing(targets: FloatArray, width: float) -> FloatArray:
     return weights
 
 
-def best_weights(means: FloatArray) -> FloatArray:
+def best_weights(means: FloatArray, grid: FloatArray = GRID) -> FloatArray:
     """Each row's best weight, the mean of all that share the maximum; means is (n_curves, n_weights)."""
     best = means >= means.max(axis=1, keepdims=True) - SAME
-    middles: FloatArray = (best @ GRID) / best.sum(axis=1)
+    middles: FloatArray = (best @ grid) / best.sum(axis=1)
     return middles
 
 
-def choose_weight(scores: FloatArray, units: IntArray, rng: np.random.Generator, home_weight: float = 0.5) -> Choice:
+def choose_weight(
+    scores: FloatArray,
+    units: IntArray,
+    rng: np.random.Generator,
+    home_weight: float = 0.5,
+    grid: FloatArray = GRID,
+) -> Choice:
     """The weight that is expected to do well on unseen prompts (see the module's text).
 
-    With a single unit there is no evidence, and the weight is home.
+    `grid` (n_weights,) are the weights of the columns of `scores`, where the search may not use all of GRID. With a single
+    unit there is no evidence, and the weight is home.
     """
     counts = resample_counts(units, RESAMPLES, rng)  # (n_queries, RESAMPLES)
-    spread = float(best_weights(_means(counts, scores)).std())
-    smoothed = scores @ smoothing(GRID, spread).T
-    best = np.argmax(_means(counts, smoothed), axis=1)  # each resample's candidate
-    at_home = scores @ smoothing(np.asarray([home_weight]), spread)[0]
+    spread = float(best_weights(_means(counts, scores), grid).std())
+    smoothed = scores @ smoothing(grid, spread, grid).T
+    best = best_weights(_means(counts, smoothed), grid)  # each resample's candidate
+    cells = np.argmin(np.abs(best[:, None] - grid[None, :]), axis=1)
+    at_home = scores @ smoothing(np.asarray([home_weight]), spread, grid)[0]
     left_out = counts == 0
     times = left_out.sum(axis=1)
-    gains = np.where(left_out, smoothed[:, best] - at_home[:, None], 0.0).sum(axis=1) / np.maximum(times, 1)
+    gains = np.where(left_out, smoothed[:, cells] - at_home[:, None], 0.0).sum(axis=1) / np.maximum(times, 1)
     evidence = evidence_of(gains, units) if (times > 0).all() else 0.0
     pull = 1.0 if np.isinf(evidence) else evidence**2 / (1 + evidence**2)
-    candidate = float(GRID[best].mean())
+    candidate = float(best.mean())
     return Choice(home_weight + pull * (candidate - home_weight), candidate, spread, evidence, pull)
 
 
@@ -95,15 +103,15 @@ def evidence_of(gain: FloatArray, units: IntArray) -> float:
     return float("inf") if error <= SAME else mean / error
 
 
-def choose_setting(all_scores: list[FloatArray], units: IntArray, rng: np.random.Generator) -> int:
+def choose_setting(all_scores: list[FloatArray], units: IntArray, rng: np.random.Generator, grid: FloatArray = GRID) -> int:
     """Which discrete setting to run: the first within one standard error of the best.
 
     `all_scores` holds each setting's grid scores, the setting of home first, then in the order of preference. Each is
     judged at the maximum of its smoothed curve, all with the first one's spread.
     """
     counts = resample_counts(units, RESAMPLES, rng)
-    spread = float(best_weights(_means(counts, all_scores[0])).std())
-    kernel = smoothing(GRID, spread)
+    spread = float(best_weights(_means(counts, all_scores[0]), grid).std())
+    kernel = smoothing(grid, spread, grid)
     at_best = [smoothed[:, int(np.argmax(smoothed.mean(axis=0)))] for smoothed in (scores @ kernel.T for scores in all_scores)]
     best = at_best[int(np.argmax([scores.mean() for scores in at_best]))]
     for i, scores in enumerate(at_best):

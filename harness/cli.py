@@ -224,8 +224,9 @@ def print_judgement(summary: dict[str, Any], objective: str) -> None:
     holes = summary["holes"]
     if holes["unjudged_pairs"]:
         print(
-            f"holes: {holes['unjudged_pairs']} returned documents are unjudged; with them the difference could lie anywhere"
-            f" from {holes['difference_at_least']:+.4f} to {holes['difference_at_most']:+.4f}; to_judge.csv lists the weightiest"
+            f"holes: {holes['unjudged_pairs']} returned documents are unjudged; were they all relevant for one side and not for"
+            f" the other, the difference would be {holes['difference_at_least']:+.4f} or {holes['difference_at_most']:+.4f}"
+            " (to_judge.csv lists the weightiest)"
         )
 
 

@@ -112,6 +112,23 @@ def _shown(value: Any) -> str:
 CHECKED_OPTIONS = {"name": _name}
 
 
+def _held_out(value: Any) -> Any:
+    """A share of the prompts, a list of their ids, or files of their own."""
+    if value is None or isinstance(value, HeldOutFiles):
+        return value
+    if isinstance(value, list):
+        if not value:
+            raise ValueError("must list at least one query id, got an empty list")
+        return _each(value, _filled)
+    if isinstance(value, dict):
+        if set(value) != {"queries", "qrels"}:
+            raise ValueError(f"must name queries and qrels, got {', '.join(map(str, value)) or 'nothing'}")
+        return HeldOutFiles(**{name: _filled(item) for name, item in value.items()})
+    if not _is_number(value) or not 0 < value < 1:
+        raise ValueError(f"must be a share between 0 and 1, a list of query ids, or queries and qrels, got {_shown(value)}")
+    return float(value)
+
+
 class ListItemsError(ValueError):
     """What does not hold in a list: the index of each item (None: the list itself) and what must hold."""
 
@@ -313,7 +330,7 @@ class Config(Block):
     search: Search = Search()
     current: Current | None = None
     guards: Annotated[dict[str, float], BeforeValidator(_guards)] = Field(default_factory=dict)
-    held_out: float | list[str] | HeldOutFiles | None = None
+    held_out: Annotated[float | list[str] | HeldOutFiles | None, BeforeValidator(_held_out)] = None
     cache: Filled = ".harness-cache"
 
     @property
@@ -575,6 +592,12 @@ def _check_together(config: Config, document: YamlDocument | None, problems: Pro
     if config.search.sampler == "exact":
         if len(config.objective) > 1:
             problems.add(_where(("search", "sampler"), document), "must not be exact for two objectives; nearest: nsgaii")
+        weight = space.get("semantic_weight", {})
+        if isinstance(weight, list) or (isinstance(weight, dict) and "step" in weight):
+            problems.add(
+                _where(("search", "space", "semantic_weight"), document),
+                "must be a range without a step, or one value, for the sampler exact; nearest: grid",
+            )
         for name in ("k1", "b"):
             entry = space.get(name)
             if isinstance(entry, dict) and "step" not in entry:
@@ -582,8 +605,6 @@ def _check_together(config: Config, document: YamlDocument | None, problems: Pro
                     _where(("search", "space", name), document),
                     "must be a list, or a range with a step, for the sampler exact; give one of them",
                 )
-    if isinstance(config.held_out, float) and not 0 < config.held_out < 1:
-        problems.add(_where(("held_out",), document), f"must be a share between 0 and 1, got {config.held_out!r}")
     if not config.semantic.normalize:
         searched = space.get("fusion", config.fusion)
         fusions = {*(searched if isinstance(searched, list) else [searched]), config.fusion}

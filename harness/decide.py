@@ -22,7 +22,16 @@ from harness.inference import FEWEST_DIFFERING, Comparison, compare, holm
 from harness.measures import GROWS_WITH_K, Measure, parse_measure, score_queries
 from harness.profiles import Optimum, Profiles, find_optimum, mean_curve, profile_cuts, restrict
 from harness.progress import Progress
-from harness.space import coarse_settings, count_settings, list_settings, list_values, space_values, weight_range
+from harness.space import (
+    coarse_settings,
+    count_settings,
+    effective,
+    holds_setting,
+    list_settings,
+    list_values,
+    space_values,
+    weight_range,
+)
 from harness.splits import make_rng, number_units, split_folds
 from harness.types import FloatArray, IntArray, Params
 
@@ -132,13 +141,16 @@ def stock_shelf(hybrid: Hybrid, config: Config, top_k: int) -> Shelf:
     kept = config.kept
     settings = coarse_settings(config, MOST_CHOICES)
     home_weight = 0.5
-    if kept is not None:
-        same = [s for s in settings if replace(s, top_k=1) == replace(kept, semantic_weight=s.semantic_weight, top_k=1)]
-        if same:
-            settings = [same[0], *(s for s in settings if s != same[0])]
-            home_weight = kept.semantic_weight
+    if kept is not None and holds_setting(config, kept):
+        home = replace(kept, semantic_weight=settings[0].semantic_weight, top_k=settings[0].top_k)
+        settings = [home, *(s for s in settings if effective(s) != effective(home))]
+        home_weight = kept.semantic_weight
     low, high = weight_range(config)
     measure = config.objectives[0]
+    if low == high:
+        fixed = [objective_scores(hybrid, replace(s, semantic_weight=low), measure, top_k) for s in settings]
+        repeated = tuple(scores[:, None].repeat(GRID.size, axis=1) for scores in fixed)
+        return Shelf(top_k, tuple(settings), repeated, low, low, high)
     scores = tuple(cuts[0].scores_at(GRID) for cuts in profile_settings(hybrid, settings, measure, [top_k]))
     return Shelf(top_k, tuple(settings), scores, min(max(home_weight, low), high), low, high)
 
@@ -148,12 +160,15 @@ def choose_for(shelf: Shelf, rows: IntArray, units: IntArray, seed: int, *purpos
     own = np.unique(units[rows], return_inverse=True)[1].astype(np.int32)
     scores = [setting_scores[rows] for setting_scores in shelf.scores]
     if shelf.low == shelf.high:
+        best = choose_setting(scores, own, make_rng(seed, *purpose, 0))
         fixed = Choice(shelf.low, shelf.low, 0.0, 0.0, 0.0)
-        at = int(np.argmin(np.abs(GRID - shelf.low)))
-        best = choose_setting([s[:, [at]].repeat(GRID.size, axis=1) for s in scores], own, make_rng(seed, *purpose))
         return replace(shelf.settings[best], semantic_weight=shelf.low, top_k=shelf.top_k), fixed
-    best = choose_setting(scores, own, make_rng(seed, *purpose, 0))
-    choice = choose_weight(scores[best], own, make_rng(seed, *purpose, 1), shelf.home_weight)
+    within = np.flatnonzero((shelf.low <= GRID) & (shelf.high >= GRID))
+    if within.size == 0:  # a range inside one cell
+        within = np.asarray([int(np.argmin(np.abs(GRID - (shelf.low + shelf.high) / 2)))])
+    grid, scores = GRID[within], [setting_scores[:, within] for setting_scores in scores]
+    best = choose_setting(scores, own, make_rng(seed, *purpose, 0), grid)
+    choice = choose_weight(scores[best], own, make_rng(seed, *purpose, 1), shelf.home_weight, grid)
     weight = min(max(choice.weight, shelf.low), shelf.high)
     return replace(shelf.settings[best], semantic_weight=weight, top_k=shelf.top_k), choice
 
@@ -282,14 +297,15 @@ def decide(
         decision = "keep"
     else:
         decision = "adopt" if above else "undecided"
-    reasons = explain(decision, deciding, beside, kept, guards, broken, optimism)
+    unproved = [n for n in ("semantic", "keyword") if n in beside and not (beside[n].mean > 0 and adjusted[n] < 0.05)]
+    reasons = explain(decision, deciding, {n: beside[n] for n in unproved}, kept, guards, broken, optimism)
     return Verdict(decision, tuple(reasons), kept, deciding, beside, adjusted, optimism, guards)
 
 
 def explain(
     decision: str,
     deciding: Comparison,
-    beside: Mapping[str, Comparison],
+    unproved: Mapping[str, Comparison],
     kept: str,
     guards: Mapping[str, tuple[float, float]],
     broken: Sequence[str],
@@ -315,10 +331,8 @@ def explain(
     for measure in broken:
         change, limit = guards[measure]
         said.append(f"{measure} falls by {-change:.4f}, more than the {limit:g} that the guard rail allows")
-    for single in ("semantic", "keyword"):
-        other = beside.get(single)
-        if other is not None and (other.interval is None or other.interval[0] <= 0):
-            said.append(f"hybrid does not provably beat {single} alone ({other.mean:+.4f})")
+    for single, other in unproved.items():
+        said.append(f"hybrid does not provably beat {single} alone ({other.mean:+.4f}, Holm-corrected)")
     said.append(f"optimism: on the prompts that chose it the pick scores {optimism:+.4f} more than on prompts left out")
     if decision == "undecided" and deciding.differing >= FEWEST_DIFFERING:
         said.append("the prompts at hand neither prove a gain nor a loss")

@@ -12,7 +12,7 @@ import numpy as np
 from harness.choice import GRID, best_weights, choose_weight
 from harness.fusion import order_keys, rank_columns
 from harness.hybrid import Hybrid, find_columns
-from harness.inference import SAME, mean_interval, prompts_to_prove
+from harness.inference import FEWEST_DIFFERING, SAME, mean_interval, prompts_to_prove
 from harness.measures import Measure, Ranking, prepare_judgements, score_queries
 from harness.splits import make_rng, resample_counts, split_folds
 from harness.types import Conventions, FloatArray, IntArray, Params, Qrels
@@ -34,9 +34,16 @@ def plan_labels(difference: FloatArray, scores: FloatArray, units: IntArray, see
     labels: dict[str, Any] = {"prompts": int(units.size), "independent": int(units.max()) + 1}
     if interval is not None:
         labels["half_width"] = (interval[1] - interval[0]) / 2
-    gains = {gain: prompts_to_prove(difference, units, gain) for gain in GAINS}
+    differing = float((np.abs(difference) > SAME).mean())
+    fewest = math.ceil(FEWEST_DIFFERING / differing) if differing > 0 else None  # the verdict needs so many that differ
+
+    def needed_for(gain: float) -> int | None:
+        found = prompts_to_prove(difference, units, gain)
+        return None if found is None or fewest is None else max(found, fewest)
+
+    gains = {gain: needed_for(gain) for gain in GAINS}
     labels["prompts_to_prove_a_gain"] = {str(gain): n for gain, n in gains.items() if n is not None}
-    observed = prompts_to_prove(difference, units, abs(float(difference.mean()))) if interval is not None else None
+    observed = needed_for(abs(float(difference.mean()))) if interval is not None else None
     if observed is not None and float(difference.mean()) > SAME:
         labels["prompts_to_prove_the_observed_gain"] = observed
     k = int(units.max()) + 1
@@ -236,13 +243,11 @@ def worst_losses(
         if difference[q] >= -SAME:
             break
         fell = hybrid.judgements.relevant[q] & (ranks[1][q] <= top_k) & (ranks[0][q] > ranks[1][q])
-        documents = [
-            {"row": int(hybrid.qrels.rows[q, j]), "rank": _rank(ranks[0][q, j]), "rank_kept": _rank(ranks[1][q, j])}
-            for j in np.flatnonzero(fell)
-        ]
+        documents = []
+        for j in np.flatnonzero(fell):
+            document = {"row": int(hybrid.qrels.rows[q, j]), "rank_kept": int(ranks[1][q, j])}
+            if np.isfinite(ranks[0][q, j]):  # absent where the pick does not return it at all
+                document["rank"] = int(ranks[0][q, j])
+            documents.append(document)
         worst.append({"query": int(q), "difference": float(difference[q]), "documents": documents})
     return worst
-
-
-def _rank(value: float) -> int | None:
-    return int(value) if np.isfinite(value) else None

@@ -125,3 +125,17 @@ def weight_range(config: Config) -> tuple[float, float]:
         return entry["low"], entry["high"]
     values = entry if isinstance(entry, list) else [entry]
     return min(values), max(values)
+
+
+def holds_setting(config: Config, params: Params) -> bool:
+    """Whether the space holds this setting's discrete side (rrf_k counted only for rrf)."""
+    for name in DISCRETE:
+        if name == "rrf_k" and params.fusion != "rrf":
+            continue
+        entry, value = config.search.space.get(name, getattr(config.base, name)), getattr(params, name)
+        if isinstance(entry, dict) and "step" not in entry:
+            if not entry["low"] <= value <= entry["high"]:
+                return False
+        elif value not in list_values(name, entry):
+            return False
+    return True

@@ -290,8 +290,9 @@ def run_trials(
         for number in range(done, wanted):
             if ended["why"] != "done":
                 break
-            drawn = settings[number]()
-            study.enqueue_trial({name: getattr(drawn, name) for name in config.search.space}, skip_if_exists=False)
+            if not study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):  # else a killed leg's trial waits
+                drawn = settings[number]()
+                study.enqueue_trial({name: getattr(drawn, name) for name in config.search.space})
             study.optimize(run_one, n_trials=1, callbacks=[after], catch=(TrialFailedError,))
         return "exhausted" if ended["why"] == "done" and len(settings) < config.search.trials else ended["why"]
     missing = config.search.trials - done

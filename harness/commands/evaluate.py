@@ -16,7 +16,7 @@ from harness.errors import HarnessError, Problems
 from harness.files import RUN_TIES, read_run
 from harness.inference import mean_interval
 from harness.measures import Ranking
-from harness.prepare import Timings, prepare, read_data, warn
+from harness.prepare import Timings, prepare, read_data, split_held_out, warn
 from harness.progress import Progress, Silence
 from harness.systems import System, baseline_params, score_setting, score_system
 from harness.types import Dataset, IntArray
@@ -73,10 +73,12 @@ def evaluate(
     if weights is not None and runs:
         raise HarnessError("--weights and --run: must not be given together; evaluate one after the other")
     params = read_weights(Path(weights), config) if weights is not None else config.base
-    dataset = read_data(config)
+    dataset, _ = split_held_out(config, read_data(config))  # held-out prompts are for tune's verdict alone
     foreign = read_foreign_runs(runs, dataset, ties)
     prepared = prepare(config, dataset, progress, Timings(), also=params)
     settings = baseline_params(config.base, params.top_k)
+    if config.kept is not None:
+        settings["current"] = config.kept
     if not runs:
         settings["weights" if weights is not None else "config"] = params
     systems = [
@@ -106,7 +108,7 @@ def read_foreign_runs(paths: Sequence[str | Path], dataset: Dataset, ties: str) 
     names: dict[str, Path] = {}
     for path in map(Path, paths):
         name = path.name.removesuffix(".trec").removesuffix(".run").removesuffix(".txt")
-        if name in names or name in ("keyword", "semantic", "equal", "rrf"):
+        if name in names or name in ("keyword", "semantic", "equal", "rrf", "current"):
             name = str(path)
         names[name] = path
         try:

@@ -122,7 +122,7 @@ def summarize_judgement(judged: Judged, prepared: Prepared, systems: Sequence[Sy
         "semantic_weight": judged.pick.params.semantic_weight,
         "interval": list(judged.pick.interval),
         "params": params_as_dict(judged.pick.params),
-        "how": {**vars(judged.pick.choice), "evidence": finite(judged.pick.choice.evidence)},
+        "how": {name: value for name, value in vars(judged.pick.choice).items() if np.isfinite(value)},
         "plateau": [list(pair) for pair in plateau_of(judged.curve)],
     }
     if judged.fitted is not None and judged.verdict is not None:
@@ -143,11 +143,6 @@ def summarize_judgement(judged: Judged, prepared: Prepared, systems: Sequence[Sy
         own = objective_scores(prepared.hybrid, config.kept, config.objectives[0], config.kept.top_k)
         summary["current_at_its_own_top_k"] = {"top_k": config.kept.top_k, "objective": float(own.mean())}
     return summary
-
-
-def finite(value: float) -> float | None:
-    """The number, or None where it is infinite: JSON has no infinity."""
-    return value if np.isfinite(value) else None
 
 
 def plateau_of(curve: Curve) -> list[tuple[float, float]]:

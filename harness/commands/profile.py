@@ -11,7 +11,7 @@ from harness.commands.judge import params_as_dict, plateau_of
 from harness.config import Config, load_config, read_weights
 from harness.decide import mean_score, profiles_of
 from harness.errors import HarnessError
-from harness.prepare import Timings, prepare, read_data
+from harness.prepare import Timings, prepare, read_data, split_held_out
 from harness.profiles import Curve, find_optimum, mean_curve
 from harness.progress import Progress, Silence
 from harness.types import Params
@@ -59,7 +59,8 @@ def profile(
     if len(config.objective) > 1:
         raise HarnessError("objective: must be one measure for a profile, got two; name one of them")
     params = read_weights(Path(weights), config) if weights is not None else config.base
-    prepared = prepare(config, read_data(config), progress or Silence(), Timings(), also=params)
+    dataset, _ = split_held_out(config, read_data(config))
+    prepared = prepare(config, dataset, progress or Silence(), Timings(), also=params)
     measure = config.objectives[0]
     curve = mean_curve(profiles_of(prepared.hybrid, params, measure, [params.top_k])[0])
     at_half = mean_score(prepared.hybrid, replace(params, semantic_weight=0.5), measure)

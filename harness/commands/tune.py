@@ -22,7 +22,7 @@ import numpy as np
 
 from harness import record
 from harness.commands.judge import Judged, judge, params_as_dict, summarize_judgement, weights_to_run
-from harness.config import Config, load_config
+from harness.config import Config, HeldOutFiles, load_config
 from harness.decide import profiles_of
 from harness.errors import HarnessError, InterruptedStudyError, SurroundingsError
 from harness.files import write_text
@@ -87,12 +87,11 @@ def tune(
     progress, timings = progress or Silence(), Timings()
     config = load_config(config, name)
     dataset = read_data(config)
-    split_held_out(config, dataset)  # what is wrong with it is said before anything is touched
+    dataset, held_out = split_held_out(config, dataset)
     timings.lap("reading")
     folder = record.folder_of(config.name)
     if not fresh:
-        refuse_another_question(folder, config, dataset)
-    dataset, held_out = split_held_out(config, dataset)
+        refuse_another_question(folder, config, identify(config, dataset, held_out))
     prepared = prepare(config, dataset, progress, timings, held_out=held_out)
     aside = record.move_aside(folder) if fresh else None  # only now: what is wrong with the input has been said
     notes = [f"the old study is kept in {aside}/"] if aside else []
@@ -112,7 +111,7 @@ def tune(
     return result
 
 
-def identify(config: Config, dataset: Dataset) -> dict[str, Any]:
+def identify(config: Config, dataset: Dataset, held_out: Dataset | None = None) -> dict[str, Any]:
     """What one study's question is made of, as plain JSON: the config less what may change, and the contents' hashes."""
     data = config.model_dump(mode="json")
     for key in MAY_CHANGE:
@@ -133,13 +132,17 @@ def identify(config: Config, dataset: Dataset) -> dict[str, Any]:
         "content of semantic.model": find_model(config.semantic).fingerprint,
         "collection.unmatched": config.collection.unmatched,
     }
+    if isinstance(config.held_out, HeldOutFiles) and held_out is not None:
+        identity.pop("held_out")  # the contents count
+        identity["content of held_out.queries"] = held_out.hashes.queries
+        identity["content of held_out.qrels"] = held_out.hashes.qrels
     return identity
 
 
-def refuse_another_question(folder: Path, config: Config, dataset: Dataset) -> None:
+def refuse_another_question(folder: Path, config: Config, asked: dict[str, Any]) -> None:
     """HarnessError where the folder holds a study of another question, or no study; before anything is built."""
     record.check_folder(folder)
-    known, asked = read_identity(folder), identify(config, dataset)
+    known = read_identity(folder)
     if known is not None and known != asked:
         raise HarnessError(explain_difference(folder, known, asked))
     have = count_trials(folder)
@@ -168,7 +171,8 @@ def measure_trial(prepared: Prepared, params: Params) -> Outcome:
 def search_space(prepared: Prepared, folder: Path, progress: Progress) -> tuple[list[Trial], Legs]:
     """Run the missing trials; all ended ones, and how the study went."""
     config = prepared.config
-    study = open_study(folder, config, identify(config, prepared.dataset), package_versions())
+    held_out = prepared.held_out.dataset if prepared.held_out is not None else None
+    study = open_study(folder, config, identify(config, prepared.dataset, held_out), package_versions())
     versions = read_legs(study)
     if len(versions) > 1:
         progress.say(f"warning: {describe_versions(versions[-2], versions[-1])}")
