@@ -31,6 +31,7 @@ from harness.types import FloatArray, IntArray
 CELLS = 200
 GRID: FloatArray = (np.arange(CELLS) + 0.5) / CELLS  # middles of cells: no crossing of a round weight falls on one
 RESAMPLES = 200
+LEVEL = 1e-9  # share of a curve's range within which two of its values are one
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ def smoothing(targets: FloatArray, width: float, grid: FloatArray = GRID) -> Flo
 
 def best_weights(means: FloatArray, grid: FloatArray = GRID) -> FloatArray:
     """Each row's best weight, the mean of all that share the maximum; means is (n_curves, n_weights)."""
-    best = means >= means.max(axis=1, keepdims=True) - SAME
+    highest, lowest = means.max(axis=1, keepdims=True), means.min(axis=1, keepdims=True)
+    best = means >= highest - LEVEL * (highest - lowest) - SAME
     middles: FloatArray = (best @ grid) / best.sum(axis=1)
     return middles
 
@@ -78,12 +80,15 @@ def choose_weight(
     spread = float(best_weights(_means(counts, scores), grid).std())
     smoothed = scores @ smoothing(grid, spread, grid).T
     best = best_weights(_means(counts, smoothed), grid)  # each resample's candidate
-    cells = np.argmin(np.abs(best[:, None] - grid[None, :]), axis=1)
+    place = np.interp(best, grid, np.arange(grid.size))  # between two cells: the line between their values
+    lower, share = place.astype(int), place % 1
+    at_best = (1 - share) * smoothed[:, lower] + share * smoothed[:, np.minimum(lower + 1, grid.size - 1)]
     at_home = scores @ smoothing(np.asarray([home_weight]), spread, grid)[0]
     left_out = counts == 0
     times = left_out.sum(axis=1)
-    gains = np.where(left_out, smoothed[:, cells] - at_home[:, None], 0.0).sum(axis=1) / np.maximum(times, 1)
-    evidence = evidence_of(gains, units) if (times > 0).all() else 0.0
+    gains = np.where(left_out, at_best - at_home[:, None], 0.0).sum(axis=1) / np.maximum(times, 1)
+    negligible = LEVEL * float(scores.max() - scores.min())
+    evidence = evidence_of(gains, units, negligible) if (times > 0).all() else 0.0
     pull = 1.0 if np.isinf(evidence) else evidence**2 / (1 + evidence**2)
     candidate = float(best.mean())
     return Choice(home_weight + pull * (candidate - home_weight), candidate, spread, evidence, pull)
@@ -95,12 +100,12 @@ def _means(counts: FloatArray, scores: FloatArray) -> FloatArray:
     return means
 
 
-def evidence_of(gain: FloatArray, units: IntArray) -> float:
-    """The mean gain over its standard error: 0 for no gain or a single unit, inf for a gain without any spread."""
+def evidence_of(gain: FloatArray, units: IntArray, negligible: float = SAME) -> float:
+    """The mean gain over its standard error: 0 for a negligible gain or a single unit, inf for one without any spread."""
     mean, error = float(gain.mean()), standard_error(gain, units)
-    if error is None or mean <= SAME:
+    if error is None or mean <= negligible:
         return 0.0
-    return float("inf") if error <= SAME else mean / error
+    return float("inf") if error <= negligible else mean / error
 
 
 def choose_setting(all_scores: list[FloatArray], units: IntArray, rng: np.random.Generator, grid: FloatArray = GRID) -> int:

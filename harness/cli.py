@@ -362,6 +362,9 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 def run(arguments: Sequence[str]) -> int:
     """The exit code of these arguments; what went wrong is on stderr."""
+    if not arguments:
+        run(["--help"])
+        return 2
     try:
         return int(app(list(arguments), standalone_mode=False, prog_name="harness") or 0)
     except HarnessError as error:

@@ -66,10 +66,10 @@ def write_json(path: Path, value: Any) -> None:
 
 
 def write_trials(path: Path, trials: Sequence[Trial], config: Config) -> None:
-    """trials.csv: number, state, the space's params, the objective, then the logged precision and recall."""
+    """trials.csv: number, state, the searched params, the objective, then the logged precision and recall."""
     import pandas as pd
 
-    params = [name for name in PARAM_NAMES if name in config.search.space]
+    params = [name for name in PARAM_NAMES if isinstance(config.search.space.get(name), (dict, list))]
     objectives = ["objective", "objective_2"][: len(config.objective)]
     logged = [f"{name}@{c}" for c in (*config.report_at, "top_k") for name in ("Precision", "Recall")]
     rows = []
