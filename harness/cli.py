@@ -79,7 +79,10 @@ def tune(
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over; a study of that name is moved aside.")] = False,
     as_json: JsonOption = False,
 ) -> None:
-    """Run the study that CONFIG describes, or go on with it, and write its folder under studies/."""
+    """Run a study, or go on with it.
+
+    CONFIG says what is searched; the study's folder is written under studies/.
+    """
     from harness.commands.tune import tune as run
 
     result = run(config, name=name, fresh=fresh, progress=Bars())
@@ -93,7 +96,10 @@ def profile(
     out: Annotated[Path, typer.Option("--out", help="Where the curve is written.")] = Path("profile.csv"),
     as_json: JsonOption = False,
 ) -> None:
-    """Compute the objective as an exact function of the semantic weight for CONFIG's discrete setting."""
+    """Compute the exact curve over the weight.
+
+    The objective as a function of the semantic weight, for CONFIG's top-level setting or that of a weights file.
+    """
     from harness.commands.profile import profile as compute
 
     result = compute(config, weights=weights, out=out, progress=Bars())
@@ -110,7 +116,10 @@ def evaluate(
     ] = "doc_id",
     as_json: JsonOption = False,
 ) -> None:
-    """Score a fixed setting, or foreign TREC runs, by every measure, beside the baselines."""
+    """Score a fixed setting or TREC runs.
+
+    Every measure with its 95 % interval, beside the baselines.
+    """
     from harness.commands.evaluate import evaluate as score
 
     result = score(config, weights=weights, runs=tuple(run or ()), ties=ties, progress=Bars())
@@ -124,7 +133,10 @@ def search(
     weights: WeightsOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Explain one prompt: each result's keyword rank and score, semantic rank and score, and fused score."""
+    """Explain the results of one prompt.
+
+    Each result's keyword rank and score, semantic rank and score, and fused score.
+    """
     from harness.commands.search import search as explain
 
     result = explain(config, text, weights=weights, progress=Bars())

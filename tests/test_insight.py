@@ -26,7 +26,7 @@ from harness.insight import (
     weigh_groups,
     worst_losses,
 )
-from harness.measures import parse_measure
+from harness.measures import parse_measure, score_queries
 from harness.types import Conventions, Params, RankedLists
 
 DEPTH = 5
@@ -146,8 +146,6 @@ def test_the_change_equals_a_new_study_with_that_judgement_added(each: list, nam
 
 
 def difference_of(hybrid: Hybrid, pick: Params, kept: Params, name: str, top_k: int) -> np.ndarray:
-    from harness.measures import score_queries
-
     sides = [score_queries(parse_measure(name), hybrid.rank(p).cut(top_k), hybrid.judgements) for p in (pick, kept)]
     return sides[0] - sides[1]
 
@@ -288,14 +286,3 @@ def test_group_weights_need_two_groups_and_ten_independent_prompts() -> None:
     assert weigh_groups(["one"] * 60, scores, alone(60), 7, 0.5) is None
     assert weigh_groups(groups[:8], scores[:8], alone(8), 7, 0.5) is None
     assert weigh_groups(groups, scores, np.repeat(np.arange(5), 12).astype(np.int32), 7, 0.5) is None
-
-
-def test_group_weights_are_chosen_without_the_scored_prompts() -> None:
-    """Every prompt of a group is of its own cluster, and no two want the same: nothing learnt elsewhere can pay."""
-    rng = np.random.default_rng(9)
-    n = 40
-    scores = np.zeros((n, CELLS))
-    for i, cell in enumerate(rng.permutation(CELLS)[:n]):
-        scores[i, cell] = 1.0
-    found = weigh_groups(["a", "b"] * (n // 2), scores, alone(n), 7, 0.5)
-    assert found is not None and abs(found["gain"]) < 0.02
