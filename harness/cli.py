@@ -161,13 +161,13 @@ def print_tune(result: TuneResult, config_path: Path) -> None:
     summary, config = result.summary, result.config
     counts = summary["collection"]
     trials = sum(summary["trials"].values())
+    held = f" ({counts['queries_held_out']} held out)" if counts.get("queries_held_out") else ""
     print(
-        f"study {config.name}: {counts['documents']} documents, {counts['queries_used']} of {counts['queries']} prompts used,"
-        f" {trials} trials, objective {' and '.join(config.objective)}"
+        f"study {config.name}: {counts['documents']} documents, {counts['queries_used']} of {counts['queries']} prompts used{held}"
+        f", {trials} trials, objective {' and '.join(config.objective)}"
     )
-    print(
-        f"All numbers are on the prompts that the study was tuned on, but for the verdict. Objective at K = {summary['top_k']}.\n"
-    )
+    but = ", but for the verdict" if "verdict" in summary else ""
+    print(f"All numbers are on the prompts that the study was tuned on{but}. K = {summary['top_k']}.\n")
     cutoffs = config.report_at
     headings = ["system", *["objective", "objective_2"][: len(config.objective)]]
     headings += [f"P@{c}" for c in cutoffs] + [f"R@{c}" for c in cutoffs]
@@ -197,11 +197,22 @@ def print_tune(result: TuneResult, config_path: Path) -> None:
         print(f"\nnote: {warning}.")
     for note in (*result.notes, *_endings(result)):
         print(f"\n{note}")
-    print(f"\nstudy folder: {result.folder}/")
+    if "verdict" in summary:
+        runs = {"adopt": "the pick", "keep": "what is kept"}.get(summary["verdict"]["decision"])
+        runs = runs or ("the current setting" if config.current is not None else "the pick, which nothing speaks against")
+        print(f"\nstudy folder: {result.folder}/ (weights.yaml holds {runs})")
+    else:
+        print(f"\nstudy folder: {result.folder}/ (two objectives: no weights.yaml, choose from the front)")
     prompt = "your own prompt"
     weights = f" --weights {result.folder}/weights.yaml" if "best_trial" in summary else ""
     print(f"next: python -m harness evaluate {shlex.quote(str(config_path))}{weights}")
     print(f"      python -m harness search {shlex.quote(str(config_path))} {shlex.quote(prompt)}")
+
+
+def signed(value: float) -> str:
+    """A difference with its sign, four digits; what rounds to nothing has none."""
+    text = f"{value:+.4f}"
+    return "0.0000" if text in ("+0.0000", "-0.0000") else text
 
 
 def describe_setting(params: dict[str, Any]) -> str:
@@ -215,7 +226,7 @@ def print_judgement(summary: dict[str, Any], objective: str) -> None:
     print(f"\nbest trial: number {best['number']}, {objective} {best['value']:.4f}: {describe_setting(best['params'])}")
     exact = summary.get("exact")
     if exact is not None:
-        among = "all" if exact["settings"] == exact.get("of") else "the best visited"
+        among = "all of them" if exact["settings"] == exact.get("of") else f"of {exact['of']}" if "of" in exact else "of many"
         share = f": the best trial reaches {best['value'] / exact['score']:.1%}" if exact["score"] > 0 else ""
         print(
             f"exact optimum: {objective} {exact['score']:.4f} for weights {exact['weight_from']:.4f} to"
@@ -223,21 +234,24 @@ def print_judgement(summary: dict[str, Any], objective: str) -> None:
             f" ({exact['settings']} discrete settings, {among}){share}"
         )
     low, high = pick["interval"]
-    print(f"pick: {describe_setting(pick['params'])}; the prompts cannot tell weights {low:.3f} to {high:.3f} from it")
+    alike = f"; the prompts cannot tell weights {low:.3f} to {high:.3f} from it" if low < high else ""
+    print(f"pick: {describe_setting(pick['params'])}{alike}")
     print(f"\nverdict: {verdict['decision']}")
     for reason in verdict["reasons"]:
         print(f"  {reason}")
+    for name, guard in verdict.get("guards", {}).items():
+        print(f"  guard rail: {name} changes by {signed(guard['change'])}, a fall of {guard['allowed']:g} is allowed")
     labels = summary["labels"]
     gains = ", ".join(f"{n} for {gain}" for gain, n in labels["prompts_to_prove_a_gain"].items())
     if gains:
         print(f"labels: to prove a gain with 80 % power takes about this many prompts: {gains}")
     if "prompts_to_pin_the_weight" in labels:
-        print(f"        to pin the weight to ± .05 takes about {labels['prompts_to_pin_the_weight']}")
+        print(f"labels: to pin the weight to ± .05 takes about {labels['prompts_to_pin_the_weight']}")
     holes = summary["holes"]
     if holes["unjudged_pairs"]:
         print(
             f"holes: {holes['unjudged_pairs']} returned documents are unjudged; were they all relevant for one side and not for"
-            f" the other, the difference would be {holes['difference_at_least']:+.4f} or {holes['difference_at_most']:+.4f}"
+            f" the other, the difference would be {signed(holes['difference_at_least'])} or {signed(holes['difference_at_most'])}"
             " (to_judge.csv lists the weightiest)"
         )
 
@@ -250,7 +264,7 @@ def print_groups(summary: dict[str, Any]) -> None:
     for group, entry in summary["groups"].items():
         other = entry[kept]
         counts = [str(other[name]) for name in ("wins", "ties", "losses")]
-        numbers = [f"{other['mean']:.4f}", f"{entry['pick']:.4f}", f"{other['difference']:+.4f}"]
+        numbers = [f"{other['mean']:.4f}", f"{entry['pick']:.4f}", signed(other["difference"])]
         rows.append([visible(group) or "(none)", str(entry["prompts"]), *numbers, *counts, f"{entry['best_weight']:.2f}"])
     print_table(["group", "prompts", "kept", "pick", "difference", "wins", "ties", "losses", "own best weight"], rows)
     weighed = summary.get("group_weights")

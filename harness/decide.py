@@ -18,7 +18,7 @@ from scipy.special import stdtrit
 from harness.choice import GRID, Choice, choose_setting, choose_weight, find_interval
 from harness.config import Config
 from harness.hybrid import Hybrid
-from harness.inference import FEWEST_DIFFERING, Comparison, compare, holm
+from harness.inference import FEWEST_DIFFERING, SAME, Comparison, compare, holm
 from harness.measures import GROWS_WITH_K, Measure, parse_measure, score_queries
 from harness.profiles import Optimum, Profiles, find_optimum, mean_curve, profile_cuts, restrict
 from harness.progress import Progress
@@ -82,7 +82,8 @@ def objective_scores(hybrid: Hybrid, params: Params, measure: Measure, top_k: in
 def find_exact(hybrid: Hybrid, config: Config, visited: Sequence[Params], progress: Progress) -> Exact | None:
     """The exact optimum over the weight for the space's discrete settings; None where the weight is not searched.
 
-    All settings up to MOST_EXACT, beyond that the MOST_VISITED best ones that the trials visited (`visited`, best first).
+    All settings up to MOST_EXACT, beyond that the MOST_VISITED best ones that the trials visited (`visited`, best first)
+    and those that the pick chooses from.
     Where the objective cannot fall as K grows only the largest top_k is followed; equal scores go to the smaller top_k.
     """
     low, high = weight_range(config)
@@ -95,7 +96,9 @@ def find_exact(hybrid: Hybrid, config: Config, visited: Sequence[Params], progre
     if count is not None and count * len(followed) <= MOST_EXACT:
         settings = list_settings(config, {n: space_values(config, n) for n in ("fusion", "rrf_k", "depth", "k1", "b")})
     else:
-        settings = list(dict.fromkeys(replace(p, semantic_weight=0.5, top_k=config.top_k) for p in visited))[:MOST_VISITED]
+        best_visited = list(dict.fromkeys(replace(p, semantic_weight=0.5, top_k=config.top_k) for p in visited))[:MOST_VISITED]
+        coarse = [replace(p, semantic_weight=0.5, top_k=config.top_k) for p in coarse_settings(config, MOST_CHOICES)]
+        settings = list(dict.fromkeys([*best_visited, *coarse]))
     best: tuple[Optimum, Params] | None = None
     with progress("exact optimum of each setting", len(settings)) as advance:
         for setting, cuts in zip(settings, profile_settings(hybrid, settings, measure, followed), strict=True):
@@ -113,7 +116,11 @@ def find_exact(hybrid: Hybrid, config: Config, visited: Sequence[Params], progre
         if mean_score(hybrid, smaller, measure) >= score - 1e-12:
             params = smaller
             break
-    return Exact(replace(optimum, score=score), params, len(settings), count)
+    if params.top_k != best[1].top_k:  # at a smaller K the best interval may be a narrower one
+        curve = mean_curve(profiles_of(hybrid, params, measure, [params.top_k])[0])
+        optimum = find_optimum(restrict(curve, low, high))
+        params = replace(params, semantic_weight=optimum.weight)
+    return Exact(replace(optimum, score=mean_score(hybrid, params, measure)), params, len(settings), count)
 
 
 def _distinct_cuts(measure: Measure, tops: Sequence[int]) -> list[int]:
@@ -283,12 +290,12 @@ def decide(
     below 0 or a guard rail is broken; `undecided` otherwise, and always where fewer than FEWEST_DIFFERING units differ.
     """
     rng = make_rng(config.seed, PURPOSES["tests"])
-    deciding = compare(fitted.objective - baselines[kept], units, rng)
-    beside = {name: compare(fitted.objective - s, units, rng) for name, s in baselines.items() if name != "current"}
+    deciding = compare(settle_zeros(fitted.objective - baselines[kept]), units, rng)
+    beside = {name: compare(settle_zeros(fitted.objective - s), units, rng) for name, s in baselines.items() if name != "current"}
     adjusted = holm({name: comparison.p_value for name, comparison in beside.items()})
     guards = {name: (float(np.mean(fitted.guarded[name] - guarded_kept[name])), limit) for name, limit in config.guards.items()}
     broken = [name for name, (change, limit) in guards.items() if change < -limit - 1e-12]
-    optimism = in_sample - float(fitted.objective.mean())
+    optimism = float(settle_zeros(np.asarray([in_sample - float(fitted.objective.mean())]))[0])
     above = deciding.interval is not None and deciding.interval[0] > 0
     below = deciding.interval is not None and deciding.interval[1] < 0
     if deciding.differing < FEWEST_DIFFERING:
@@ -300,6 +307,11 @@ def decide(
     unproved = [n for n in ("semantic", "keyword") if n in beside and not (beside[n].mean > 0 and adjusted[n] < 0.05)]
     reasons = explain(decision, deciding, {n: beside[n] for n in unproved}, kept, guards, broken, optimism)
     return Verdict(decision, tuple(reasons), kept, deciding, beside, adjusted, optimism, guards)
+
+
+def settle_zeros(difference: FloatArray) -> FloatArray:
+    """The differences, those that are only the rounding of sums made exactly 0."""
+    return np.where(np.abs(difference) <= SAME, 0.0, difference)
 
 
 def explain(
@@ -315,6 +327,9 @@ def explain(
     name = NAMES.get(kept, kept)
     interval = deciding.interval
     said = []
+    if deciding.differing == 0:
+        said.append(f"the pick returns what {name} returns for every prompt: there is nothing to decide")
+        return said
     if interval is None:
         said.append(f"one independent prompt has no spread: nothing can be said about the difference to {name}")
     else:

@@ -156,7 +156,10 @@ def encode_ids(ids: Iterable[str]) -> dict[str, str]:
     sources: dict[str, str] = {}
     for text, code in encoded.items():
         if sources.setdefault(code, text) != text:
-            raise HarnessError(f"ids {sources[code]!r} and {text!r} must differ after percent-encoding, both are {code!r}")
+            raise HarnessError(
+                f"ids {sources[code]!r} and {text!r} must differ in the TREC files, where white space is percent-encoded and both"
+                f" are {code!r}; rename one of them in the data"
+            )
     return encoded
 
 

@@ -20,7 +20,7 @@ from harness.files import DamagedFileError, read_arrays, write_arrays
 from harness.progress import Progress
 from harness.types import Candidates, Dataset, FloatArray, Postings, RankedLists, Retrieved, Vectors
 
-FORMAT = 1  # of the cached candidates: raise it when what they hold, or how it is computed, changes
+FORMAT = 2  # of the cached candidates: raise it when what they hold, or how it is computed, changes
 TINY_CORPUS = 20  # below this, rank-bm25's idf is 0 or negative for words in a handful of documents
 CANDIDATE_ARRAYS = ("rows", "keyword_scores", "semantic_scores", "keyword_ranks", "semantic_ranks")
 POSTING_ARRAYS = ("query", "row", "frequency", "length_ratio", "weight", "base")
@@ -33,7 +33,7 @@ def pack(retrieved: Retrieved) -> dict[str, np.ndarray[Any, Any]]:
     if retrieved.postings is not None:
         arrays |= {f"postings_{name}": getattr(retrieved.postings, name) for name in POSTING_ARRAYS}
         meta["postings"] = {"variant": retrieved.postings.variant, "delta": retrieved.postings.delta}
-    arrays["meta"] = np.frombuffer(json.dumps(meta, sort_keys=True).encode(), dtype=np.uint8)
+    arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)  # facts keep their order: it is summary.json's
     return arrays
 
 

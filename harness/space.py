@@ -60,24 +60,46 @@ def effective(params: Params) -> Params:
 def space_values(config: Config, name: str) -> list[Any]:
     """The values of one parameter: the space's, or the top-level one where the space does not name it.
 
-    A real range without a step has its two ends and its middle (the geometric one for a log range).
+    A real range without a step has its two ends, its middle (the geometric one for a log range), and the top-level value
+    where that lies inside.
     """
-    entry = config.search.space.get(name, getattr(config.base, name))
+    home = getattr(config.base, name)
+    entry = config.search.space.get(name, home)
     if isinstance(entry, dict) and "step" not in entry and name not in WHOLE_PARAMS:
         low, high = entry["low"], entry["high"]
         middle = math.sqrt(low * high) if entry.get("log") else (low + high) / 2
-        return [low, middle, high] if low < high else [low]
+        inside = [home] if low <= home <= high else []
+        return sorted({low, middle, high, *inside})
     return list_values(name, entry)
 
 
 def list_settings(config: Config, values: Mapping[str, list[Any]]) -> list[Params]:
-    """Every setting that these values of the discrete parameters make, the top-level one and its neighbours first."""
+    """Every setting that these values of the discrete parameters make, the top-level one and its neighbours first.
+
+    The order is by how many parameters differ from the top-level ones, then by how far: by the values' places.
+    """
     home = config.base
     made: dict[Params, Params] = {}
     for combination in itertools.product(*(values[name] for name in DISCRETE)):
         params = replace(home, **dict(zip(DISCRETE, combination, strict=True)))
         made.setdefault(effective(params), params if params.fusion == "rrf" else replace(params, rrf_k=home.rrf_k))
-    return sorted(made.values(), key=lambda params: sum(getattr(params, name) != getattr(home, name) for name in DISCRETE))
+
+    def distance(params: Params) -> tuple[int, int]:
+        apart = [_places(values[name], getattr(params, name), getattr(home, name)) for name in DISCRETE]
+        return sum(places > 0 for places in apart), sum(apart)
+
+    return sorted(made.values(), key=distance)
+
+
+def _places(values: list[Any], value: Any, home: Any) -> int:
+    """How many places of the list two values are apart; home stands where its nearest value stands."""
+    if value == home:
+        return 0
+    if isinstance(home, str):
+        return 1 + values.index(value) if value in values else 1
+    ordered = sorted({*values, value})
+    nearest = min(ordered, key=lambda other: abs(other - home))
+    return max(1, abs(ordered.index(value) - ordered.index(nearest)))
 
 
 def count_settings(config: Config) -> int | None:
@@ -107,20 +129,26 @@ def coarse_settings(config: Config, limit: int) -> list[Params]:
 
 
 def thin(config: Config, name: str, values: list[Any], most: int) -> list[Any]:
-    """About `most` of these values, evenly spread, and the top-level one; names (fusions) are never thinned."""
+    """About `most` of these values, evenly spread, and the top-level one; names (fusions) are never thinned.
+
+    With most = 1 it is the value nearest to the top-level one.
+    """
     if len(values) <= most or name == "fusion":
         return values
-    entry = config.search.space[name]
+    home, entry = getattr(config.base, name), config.search.space[name]
+    nearest = min(values, key=lambda value: abs(value - home))
+    if most == 1:
+        return [nearest]
+    ordered = sorted(values)
     log = isinstance(entry, dict) and entry.get("log", False)
-    places = np.geomspace(1, len(values), most) - 1 if log else np.linspace(0, len(values) - 1, most)
-    kept = {round(float(place)) for place in places}
-    home = getattr(config.base, name)
-    return [value for i, value in enumerate(values) if i in kept or value == home]
+    targets = (np.geomspace if log else np.linspace)(ordered[0], ordered[-1], most)
+    kept = {min(ordered, key=lambda value: abs(value - target)) for target in targets}
+    return [value for value in values if value in kept or value == home]
 
 
 def weight_range(config: Config) -> tuple[float, float]:
-    """The lowest and the highest semantic weight that the space allows; [0, 1] where it does not name the weight."""
-    entry = config.search.space.get("semantic_weight", {"low": 0.0, "high": 1.0})
+    """The lowest and the highest semantic weight that the space allows; the top-level one where it names none."""
+    entry = config.search.space.get("semantic_weight", config.semantic_weight)
     if isinstance(entry, dict):
         return entry["low"], entry["high"]
     values = entry if isinstance(entry, list) else [entry]

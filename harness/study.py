@@ -6,26 +6,28 @@ stopped and resumed draws what an uninterrupted one draws; Optuna's samplers do 
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 import math
 import os
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import filelock
 import optuna
 from optuna.distributions import BaseDistribution
 from optuna.samplers import BaseSampler
 from optuna.storages import JournalStorage
-from optuna.storages.journal import JournalFileBackend
+from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 from optuna.trial import FrozenTrial, TrialState
 
 from harness.config import PARAM_NAMES, WHOLE_PARAMS, Config
-from harness.errors import HarnessError
+from harness.errors import HarnessError, SurroundingsError
 from harness.space import count_points, effective, fixed_values, list_grid
 from harness.types import Params
 
@@ -151,7 +153,7 @@ def open_study(folder: Path, config: Config, identity: Mapping[str, Any], versio
     journal = folder / JOURNAL
     _mend_tail(journal)
     folder.mkdir(parents=True, exist_ok=True)
-    storage = JournalStorage(JournalFileBackend(str(journal)))
+    storage = _storage(journal)
     study = optuna.create_study(
         study_name="study",
         storage=storage,
@@ -183,8 +185,7 @@ def count_trials(folder: Path) -> int:
     if not journal.is_file() or journal.stat().st_size == 0:
         return 0
     _quieten()
-    _mend_tail(journal)
-    storage = JournalStorage(JournalFileBackend(str(journal)))
+    storage = _storage(journal)
     ended = (TrialState.COMPLETE, TrialState.FAIL)
     return sum(len(storage.get_all_trials(s._study_id, deepcopy=False, states=ended)) for s in storage.get_all_studies())
 
@@ -195,8 +196,7 @@ def read_identity(folder: Path) -> Mapping[str, Any] | None:
     if not journal.is_file() or journal.stat().st_size == 0:
         return None
     _quieten()
-    _mend_tail(journal)
-    storage = JournalStorage(JournalFileBackend(str(journal)))
+    storage = _storage(journal)
     studies = storage.get_all_studies()
     return storage.get_study_user_attrs(studies[0]._study_id).get(IDENTITY) if studies else None
 
@@ -215,6 +215,36 @@ def explain_difference(folder: Path, known: Mapping[str, Any], asked: Mapping[st
 def _brief(value: Any) -> str:
     text = repr(value)
     return text if len(text) <= 120 else f"{text[:117]}…"
+
+
+class _NoLock(JournalFileOpenLock):
+    """Optuna's file locks outlive a killed process and then block the next one; `hold_study` is the lock here."""
+
+    def acquire(self) -> bool:
+        """Always granted."""
+        return True
+
+    def release(self) -> None:
+        """Nothing to let go."""
+
+
+def _storage(journal: Path) -> JournalStorage:
+    return JournalStorage(JournalFileBackend(str(journal), lock_obj=_NoLock(str(journal))))
+
+
+@contextlib.contextmanager
+def hold_study(folder: Path) -> Iterator[None]:
+    """Keep other processes off this study; SurroundingsError where one holds it. The system frees it when a process dies."""
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    lock = filelock.FileLock(folder.with_name(f".{folder.name}.lock"))
+    try:
+        lock.acquire(blocking=False)
+    except filelock.Timeout:
+        raise SurroundingsError(f"{folder}: another process is running this study; wait for it, or give another --name") from None
+    try:
+        yield
+    finally:
+        lock.release()
 
 
 def _quieten() -> None:

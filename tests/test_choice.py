@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from harness.choice import (
     CELLS,
     GRID,
+    RESAMPLES,
     Choice,
     best_weights,
     choose_setting,
@@ -18,6 +19,7 @@ from harness.choice import (
     find_interval,
     smoothing,
 )
+from harness.splits import resample_counts
 
 CELL = 1 / CELLS  # candidates are compared with home on whole cells: nothing is finer
 
@@ -159,6 +161,9 @@ def test_paraphrases_in_one_cluster_count_as_one_prompt(scores: np.ndarray, home
 
 @settings(deadline=None)
 @given(step_scores, seeds, st.floats(0.1, 3), st.floats(-1, 1))
+@example(np.stack([steps(), steps((0.0, 0.05, 0.25))]), 0, 1.0, 0.3)
+@example(np.stack([steps(), steps((0.0, 0.05, 0.25))]), 0, 1.7, 0.1)
+@example(np.stack([steps(), steps((0.0, 0.05, 0.25))]), 0, 0.3, 0.7)
 def test_a_change_of_scale_does_not_move_the_weight(scores: np.ndarray, seed: int, scale: float, shift: float) -> None:
     one = choose_weight(scores, alone(scores), rng(seed))
     other = choose_weight(scale * scores + shift, alone(scores), rng(seed))
@@ -167,11 +172,47 @@ def test_a_change_of_scale_does_not_move_the_weight(scores: np.ndarray, seed: in
 
 @settings(deadline=None)
 @given(step_scores, homes, seeds)
+@example(np.stack([steps(), steps((0.0, 0.05, 0.25))]), 0.5, 0)
 def test_swapping_the_two_retrievers_mirrors_the_weight(scores: np.ndarray, home: float, seed: int) -> None:
     """Neither retriever is preferred: the mirrored curves, from the mirrored home, give the mirrored weight."""
     choice = choose_weight(scores, alone(scores), rng(seed), home)
     mirrored = choose_weight(scores[:, ::-1].copy(), alone(scores), rng(seed), 1 - home)
     assert mirrored.weight == pytest.approx(1 - choice.weight, abs=CELL)
+
+
+def choose_slowly(scores: np.ndarray, counts: np.ndarray, home: float) -> tuple[float, float, float]:
+    """Spread, candidate and z by the text of docs/choice.md, one resample at a time."""
+
+    def best_of(curve: np.ndarray) -> float:
+        return float(GRID[curve >= curve.max() - 1e-9].mean())
+
+    def smooth(prompt: np.ndarray, target: float, width: float) -> float:
+        gauss = np.exp(-((GRID - target) ** 2) / (2 * width**2))
+        return float((prompt * gauss).sum() / gauss.sum())
+
+    curves = [np.average(scores, axis=0, weights=count) for count in counts.T]
+    spread = float(np.std([best_of(curve) for curve in curves]))
+    smoothed = np.array([[smooth(prompt, target, spread) for target in GRID] for prompt in scores])
+    at_home = np.array([smooth(prompt, home, spread) for prompt in scores])
+    candidates = [best_of(np.average(smoothed, axis=0, weights=count)) for count in counts.T]
+    gains: list[list[float]] = [[] for _ in scores]
+    for count, candidate in zip(counts.T, candidates, strict=True):
+        cell = int(np.argmin(np.abs(GRID - candidate)))
+        for prompt in np.flatnonzero(count == 0):
+            gains[prompt].append(smoothed[prompt, cell] - at_home[prompt])
+    means = np.array([np.mean(gain) for gain in gains])
+    z = float(means.mean() / (means.std(ddof=1) / np.sqrt(means.size)))
+    return spread, float(np.mean(candidates)), max(z, 0.0)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("home", [0.2, 0.5])
+def test_the_rule_is_the_one_that_the_documents_describe(seed: int, home: float) -> None:
+    draw = rng(seed)
+    scores = noisy_prompts(12, seed, best=(0.55, 0.8), gain=0.15) + draw.normal(0, 0.02, (12, CELLS))
+    choice = choose_weight(scores, alone(scores), rng(seed), home)
+    spread, candidate, z = choose_slowly(scores, resample_counts(alone(scores), RESAMPLES, rng(seed)), home)
+    assert (choice.spread, choice.candidate, choice.evidence) == pytest.approx((spread, candidate, z), abs=1e-9)
 
 
 def test_prompts_that_all_agree_on_a_plateau_lead_into_it_and_not_to_its_edge() -> None:
@@ -232,6 +273,15 @@ def test_of_several_within_one_standard_error_of_the_best_the_first_in_order_is_
     noise = rng(7).normal(0, 0.1, (40, 1))
     nearly = scores + 0.2 + noise - noise.mean()  # a standard error of about .016 below
     assert choose_setting([scores, nearly, scores + 0.205], alone(scores), rng()) == 1
+
+
+def test_a_setting_two_standard_errors_below_the_best_is_passed_over_and_one_half_of_one_is_not() -> None:
+    scores = noisy_prompts(40, 4, best=(0.4, 0.6), gain=0.2)
+    noise = rng(7).normal(0, 0.1, (40, 1))
+    noise -= noise.mean()
+    error = noise.std(ddof=1) / np.sqrt(40)
+    assert choose_setting([scores + noise - 2 * error, scores], alone(scores), rng()) == 1
+    assert choose_setting([scores + noise - 0.5 * error, scores], alone(scores), rng()) == 0
 
 
 def test_a_single_unit_takes_the_first_setting() -> None:

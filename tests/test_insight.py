@@ -85,6 +85,9 @@ def test_the_two_bounds_fill_what_only_one_side_returns() -> None:
     """Precision@3: the two differ by a third in query 0, one way or the other; document 5 is on both sides."""
     holes = holes_of("Precision@3", 3)
     assert (holes.lowest, holes.highest) == pytest.approx((-1 / 3 / 2, 1 / 3 / 2))
+    # MRR: with 1 relevant query 0 stays at 1/3 − 1, with 3 it is 1/2 − 1; query 1 stays at 1/2 − 1
+    holes = holes_of("MRR", 3)
+    assert (holes.lowest, holes.highest) == pytest.approx(((1 / 3 - 1 + 1 / 2 - 1) / 2, (1 / 2 - 1 + 1 / 2 - 1) / 2))
 
 
 def test_two_systems_that_return_the_same_have_no_range() -> None:

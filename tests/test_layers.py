@@ -33,6 +33,7 @@ LAYERS = [
 PURE = {module for row in LAYERS[:6] for module in row} | {"decide", "insight"}
 HOMES = {
     "optuna": {"study"},
+    "filelock": {"study"},
     "rank_bm25": {"keyword"},
     "Stemmer": {"keyword"},
     "sentence_transformers": {"semantic"},

@@ -81,10 +81,12 @@ def test_a_stepped_range_never_leaves_its_bounds() -> None:
     assert values == pytest.approx([0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7], abs=1e-12) and max(values) <= 0.7
 
 
-def test_a_real_range_without_a_step_is_its_ends_and_its_middle() -> None:
+def test_a_real_range_without_a_step_is_its_ends_its_middle_and_the_top_level_value_inside() -> None:
     config = configure({"k1": {"low": 0.5, "high": 2.0}, "b": {"low": 0.1, "high": 0.9, "log": True}})
-    assert space_values(config, "k1") == [0.5, 1.25, 2.0]
-    assert space_values(config, "b") == pytest.approx([0.1, math.sqrt(0.1 * 0.9), 0.9])
+    assert space_values(config, "k1") == [0.5, 1.25, 1.5, 2.0], "1.5 is the top-level value"
+    assert space_values(config, "b") == pytest.approx([0.1, math.sqrt(0.1 * 0.9), 0.75, 0.9]), "so is .75"
+    outside = configure({"k1": {"low": 2.0, "high": 3.0}})
+    assert space_values(outside, "k1") == [2.0, 2.5, 3.0]
     assert space_values(configure({"k1": {"low": 1.0, "high": 1.0}}), "k1") == [1.0]
 
 

@@ -28,7 +28,7 @@ from harness.commands import tune as tune_module
 from harness.config import read_config
 from harness.errors import HarnessError, SurroundingsError
 from harness.space import list_values
-from harness.study import Outcome, best_of, pareto_of
+from harness.study import Outcome, best_of, hold_study, pareto_of
 from harness.study import Trial as StudyTrial
 
 Write = Callable[..., Path]
@@ -119,11 +119,18 @@ def test_o3_a_killed_process_leaves_a_study_that_goes_on_the_same(write_config: 
     killed.wait(timeout=30)
     with journal.open("ab") as file:
         file.write(b'{"op_code": 8, "torn')  # a line that was being written
-    Path("studies/killed/journal.log.lock").unlink(missing_ok=True)
     assert rows_of_journal(journal) < 300
     resumed = in_a_fresh_process(config, "--name", "killed")
     assert resumed.returncode == 0, resumed.stderr
     assert (whole / "trials.csv").read_bytes() == Path("studies/killed/trials.csv").read_bytes()
+
+
+def test_a_study_that_another_process_runs_is_left_alone(write_config: Write, capsys: pytest.CaptureFixture[str]) -> None:
+    config = with_trials(write_config, 5)
+    with hold_study(Path("studies/study")):
+        done = in_a_fresh_process(config)
+    assert done.returncode == 3 and "another process is running this study" in done.stderr
+    assert run(["tune", str(config)]) == 0
 
 
 def rows_of_journal(journal: Path) -> int:

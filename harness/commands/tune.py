@@ -39,6 +39,7 @@ from harness.study import (
     best_of,
     count_trials,
     explain_difference,
+    hold_study,
     list_trials,
     open_study,
     params_of,
@@ -90,11 +91,19 @@ def tune(
     config = load_config(config, name)
     dataset = read_data(config)
     dataset, held_out = split_held_out(config, dataset)
+    record.encode_ids([*(query.query_id for query in dataset.queries), *dataset.doc_ids])  # what cannot be written is said now
     timings.lap("reading")
     folder = record.folder_of(config.name)
     if not fresh:
         refuse_another_question(folder, config, identify(config, dataset, held_out))
     prepared = prepare(config, dataset, progress, timings, held_out=held_out)
+    with hold_study(folder):
+        return run_study(prepared, folder, progress, timings, fresh=fresh)
+
+
+def run_study(prepared: Prepared, folder: Path, progress: Progress, timings: Timings, *, fresh: bool) -> TuneResult:
+    """From prepared candidates to a finished folder; the caller holds the study."""
+    config = prepared.config
     aside = record.move_aside(folder) if fresh else None  # only now: what is wrong with the input has been said
     notes = [f"the old study is kept in {aside}/"] if aside else []
     for warning in warn(prepared):
@@ -269,7 +278,7 @@ def settle(prepared: Prepared, folder: Path, trials: list[Trial], legs: Legs, no
         "study": config.name,
         "objective": config.objective[0] if len(config.objective) == 1 else config.objective,
         "top_k": top_k,
-        "collection": record.summarize_collection(prepared.dataset),
+        "collection": record.summarize_collection(prepared.dataset) | counted_out(prepared),
         "index": prepared.retrieved.facts,
         "trials": {state: sum(t.state == state for t in trials) for state in ("COMPLETE", "FAIL")},
         "systems": {system.name: system.means() for system in systems},
@@ -289,6 +298,12 @@ def settle(prepared: Prepared, folder: Path, trials: list[Trial], legs: Legs, no
     summary["warnings"] = warn(prepared) + study_warnings(config, trials)
     summary["definitions"] = record.describe_measures(config)
     return TuneResult(folder, config, summary, systems, judged, table, tuple(trials), legs, tuple(notes))
+
+
+def counted_out(prepared: Prepared) -> dict[str, int]:
+    """How many prompts are held out; nothing where none is."""
+    held = prepared.held_out
+    return {"queries_held_out": len(held.dataset.queries)} if held is not None else {}
 
 
 def settings_of(config: Config, top_k: int) -> dict[str, Params]:
