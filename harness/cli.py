@@ -162,10 +162,9 @@ def print_tune(result: TuneResult, config_path: Path) -> None:
     counts = summary["collection"]
     trials = sum(summary["trials"].values())
     held = f" ({counts['queries_held_out']} held out)" if counts.get("queries_held_out") else ""
-    print(
-        f"study {config.name}: {counts['documents']} documents, {counts['queries_used']} of {counts['queries']} prompts used{held}"
-        f", {trials} trials, objective {' and '.join(config.objective)}"
-    )
+    used = f"{counts['queries_used']} of {counts['queries']} prompts used{held}"
+    objective = " and ".join(config.objective)
+    print(f"study {config.name}: {counts['documents']} documents, {used}, {trials} trials, objective {objective}")
     but = ", but for the verdict" if "verdict" in summary else ""
     print(f"All numbers are on the prompts that the study was tuned on{but}. K = {summary['top_k']}.\n")
     cutoffs = config.report_at

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 from scipy import sparse
@@ -26,6 +27,7 @@ from harness.types import BoolArray, FloatArray, IntArray
 SAME_POINT = 1e-9
 ROUNDING = 0.5 * 10.0**-DECIMALS  # two ends this close are one value after rounding
 SAME_SCORE = 1e-12  # sums of the same numbers in another order
+AnyInts = np.ndarray[tuple[int], np.dtype[Any]]
 BLOCK = 2_000_000  # elements of (judged document × candidate) at work at once: memory does not grow with the prompts
 
 
@@ -148,7 +150,10 @@ def profile_cuts(
     """`profile` for several top_k: the crossings are followed once, the scores are taken for each."""
     measures = [measure.at(top_k or 0) for top_k in all_top_k]
     within = max(_within(m, top_k) for m, top_k in zip(measures, all_top_k, strict=True))
-    matters = _matters(measure, judgements) & (columns >= 0)
+    ends = [_rank_end(lines, columns, weight) for weight in (0.0, 1.0)]
+    of_ends = judgements
+    columns, judgements = _compact(columns, judgements, _matters(measure, judgements) & (columns >= 0))
+    matters = columns >= 0
     n_queries, width = lines.keyword_end.shape
     parts = [_follow(lines, columns, matters, block, within) for block in _blocks(matters.sum(axis=1) * width, n_queries)]
     first_ranks = np.concatenate([part.first_ranks for part in parts])
@@ -162,25 +167,49 @@ def profile_cuts(
     steps = _Steps((rows // points.size).astype(np.int32), (rows % points.size).astype(np.int32), row)
     behind = _fill_forward(first_ranks, steps, events)
     at_point = _ranks_at_points(lines, columns, points, steps, events, behind)
-    ends = [_rank_end(lines, columns, weight) for weight in (0.0, 1.0)]
     returned = lines.held.sum(axis=1, dtype=np.int32)
-    of_steps = _of_queries(judgements, steps.query)
+    everyone = np.arange(n_queries, dtype=np.int32)
 
     def score(measure: Measure, top_k: int | None) -> Profiles:
-        def values(ranking: Ranking, judged: Judgements) -> FloatArray:
-            return score_queries(measure, ranking if top_k is None else ranking.cut(top_k), judged)
+        def values(ranks: FloatArray, queries: IntArray) -> FloatArray:
+            found = [np.zeros(0)]
+            chunk = max(1, BLOCK // max(1, judgements.ideal_gains.shape[1]))
+            for start in range(0, queries.size, chunk):
+                part = queries[start : start + chunk]
+                ranking = Ranking(ranks[start : start + chunk], returned[part])
+                found.append(
+                    score_queries(measure, ranking if top_k is None else ranking.cut(top_k), _of_queries(judgements, part))
+                )
+            return np.concatenate(found)
 
         return Profiles(
             points=points,
-            first=values(Ranking(first_ranks, returned), judgements),
+            first=values(first_ranks, everyone),
             query=steps.query,
             point=steps.point,
-            at=values(Ranking(at_point, returned[steps.query]), of_steps),
-            after=values(Ranking(behind, returned[steps.query]), of_steps),
-            ends=np.stack([values(end, judgements) for end in ends]),
+            at=values(at_point, steps.query),
+            after=values(behind, steps.query),
+            ends=np.stack([score_queries(measure, end if top_k is None else end.cut(top_k), of_ends) for end in ends]),
         )
 
     return [score(m, top_k) for m, top_k in zip(measures, all_top_k, strict=True)]
+
+
+def _compact(columns: IntArray, judgements: Judgements, matters: BoolArray) -> tuple[IntArray, Judgements]:
+    """Columns and judgements of the documents that matter alone, packed to the left; the others cost nothing further on.
+
+    Totals and ideal gains stay those of all judgements.
+    """
+    most = max(1, int(matters.sum(axis=1).max(initial=0)))
+    place = np.argsort(~matters, axis=1, kind="stable")[:, :most]
+    kept = np.take_along_axis(matters, place, axis=1)
+
+    def pick(array: BoolArray) -> BoolArray:
+        return np.take_along_axis(array, place, axis=1) & kept
+
+    packed = np.where(kept, np.take_along_axis(columns, place, axis=1), np.int32(-1)).astype(np.int32)
+    gains = np.where(kept, np.take_along_axis(judgements.gains, place, axis=1), 0.0)
+    return packed, replace(judgements, judged=pick(judgements.judged), relevant=pick(judgements.relevant), gains=gains)
 
 
 def _within(measure: Measure, top_k: int | None) -> float:
@@ -272,14 +301,12 @@ def _follow(lines: Lines, columns: IntArray, matters: BoolArray, block: slice, w
 
     p, i = np.nonzero(crossing & (weight >= SAME_POINT) & (weight <= 1 - SAME_POINT))
     when, change = weight[p, i], np.where(b_above[p, i], 1, -1)
-    _, cluster = _cluster(when)
-    order = np.lexsort((change, cluster, p))  # at one point those who fall behind first: the lowest rank is seen
+    order = np.lexsort((when, p))
     p, when, change = p[order], when[order], change[order]
     total = np.cumsum(change)
     offset = np.concatenate([[0], total])[np.searchsorted(p, np.arange(column.size))]
     rank = first[p] + total - offset[p]
-    kept = np.minimum(rank, rank - change) <= within
-    sequence = np.arange(p.size)
+    kept = _lowest_at_points(p, when, rank, change) <= within
     return _Part(
         first_ranks,
         _Events(
@@ -287,9 +314,24 @@ def _follow(lines: Lines, columns: IntArray, matters: BoolArray, block: slice, w
             judged[p[kept]].astype(np.int32),
             when[kept],
             rank[kept].astype(np.int32),
-            sequence[kept].astype(np.int32),
+            np.arange(p.size, dtype=np.int32)[kept],
         ),
     )
+
+
+def _lowest_at_points(p: AnyInts, when: FloatArray, rank: AnyInts, change: AnyInts) -> AnyInts:
+    """For each crossing, the lowest rank its document can have at its point: all who fall behind there have, nobody passed."""
+    if p.size == 0:
+        return rank
+    _, cluster = _cluster(when)
+    fresh = np.ones(p.size, dtype=bool)
+    fresh[1:] = (np.diff(p) != 0) | (np.diff(cluster) != 0)
+    starts = np.flatnonzero(fresh)
+    group = np.cumsum(fresh) - 1
+    before = rank[starts] - change[starts]
+    falling = np.add.reduceat((change < 0).astype(np.int64), starts)
+    lowest: AnyInts = (before - falling)[group]
+    return lowest
 
 
 def _cluster(weights: FloatArray) -> tuple[FloatArray, IntArray]:
@@ -387,7 +429,7 @@ def restrict(curve: Curve, low: float, high: float) -> Curve:
 def find_optimum(curve: Curve) -> Optimum:
     """The best interval at least SAME_POINT wide; among equals the widest, then the lowest."""
     width = np.diff(curve.points)
-    wide = width >= SAME_POINT
+    wide = width >= min(SAME_POINT, float(width.max()))
     best = curve.on[wide].max()
     level = wide & (curve.on >= best - SAME_SCORE)
     at = int(np.flatnonzero(level)[np.argmax(width[level])])
@@ -401,11 +443,12 @@ def find_plateau(curve: Curve, loss: float) -> list[tuple[float, float]]:
     """The weights whose score is within `loss` of the best interval's, as closed ranges, ascending."""
     enough = find_optimum(curve).score - loss - SAME_SCORE
     ranges: list[tuple[float, float]] = []
+    joined = False
     for low, high, score in curve.rows():
-        if score < enough:
-            continue
-        if ranges and ranges[-1][1] == low:
-            ranges[-1] = (ranges[-1][0], high)
-        else:
-            ranges.append((low, high))
+        if score >= enough:
+            if joined:
+                ranges[-1] = (ranges[-1][0], high)
+            else:
+                ranges.append((low, high))
+        joined = score >= enough
     return ranges
