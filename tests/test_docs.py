@@ -465,6 +465,27 @@ def test_every_file_column_and_key_of_a_study_is_explained(study: Path) -> None:
         assert not missing, f"{part}: {missing}"
 
 
+def test_every_key_of_the_collection_and_of_the_timings_is_explained(study: Path) -> None:
+    summary = json.loads((study / "summary.json").read_text(encoding="utf-8"))
+    text = section("study-folder.md", "summary.json")
+    assert all(f"`{key}`" in text or f"`collection.{key}`" in text for key in ("queries", "queries_used", "queries_held_out"))
+    assert {"queries", "queries_used", "queries_held_out", "left_out"} <= set(summary["collection"])
+
+    timings = json.loads((study / "timings.json").read_text(encoding="utf-8"))
+    text = section("study-folder.md", "timings.json")
+    assert {row["key"].strip("`") for row in tables(text)[0]} == set(timings)
+    assert all(f"`{key}`" in text for key in (*timings["search"], *timings["index_bytes"]))
+    assert all(stage in text for stage in timings["stages"])
+
+
+def test_only_searched_parameters_have_a_column(write_config: Callable[..., Path]) -> None:
+    space_ = {"semantic_weight": {"low": 0, "high": 1}, "fusion": ["minmax", "rrf"], "top_k": 3}
+    folder = harness.tune(write_config(search={"trials": 2, "space": space_})).folder
+    with (folder / "trials.csv").open(encoding="utf-8", newline="") as file:
+        assert next(csv.reader(file))[:5] == ["number", "state", "semantic_weight", "fusion", "objective"]
+    assert "What the space fixes has no column" in " ".join(section("study-folder.md", "trials.csv").split())
+
+
 def test_every_key_of_a_weights_file_is_shown(study: Path, tmp_path: Path) -> None:
     path = tmp_path / "shown.yaml"
     path.write_text(blocks("study-folder.md", "yaml")[0])
