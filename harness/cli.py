@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from harness.commands.tune import TuneResult
     from harness.profiles import Curve
 
-WIDTH = 120  # of tables where stdout is no terminal
 SHOWN_NAMES = {
     "keyword": "keyword alone",
     "semantic": "semantic alone",

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
@@ -617,7 +617,6 @@ def _check_together(config: Config, document: YamlDocument | None, problems: Pro
             )
 
 
-SettingName = Literal["semantic_weight", "top_k", "fusion", "rrf_k", "depth", "k1", "b"]
 WEIGHTS_KEYS = (*PARAM_NAMES, "variant", "decision", "interval")
 
 

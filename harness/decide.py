@@ -97,7 +97,8 @@ def find_exact(hybrid: Hybrid, config: Config, visited: Sequence[Params], progre
         settings = list_settings(config, {n: space_values(config, n) for n in ("fusion", "rrf_k", "depth", "k1", "b")})
     else:
         best_visited = list(dict.fromkeys(replace(p, semantic_weight=0.5, top_k=config.top_k) for p in visited))[:MOST_VISITED]
-        coarse = [replace(p, semantic_weight=0.5, top_k=config.top_k) for p in coarse_settings(config, MOST_CHOICES)]
+        today = [config.kept] if config.kept is not None and holds_setting(config, config.kept) else []
+        coarse = [replace(p, semantic_weight=0.5, top_k=config.top_k) for p in [*today, *coarse_settings(config, MOST_CHOICES)]]
         settings = list(dict.fromkeys([*best_visited, *coarse]))
     best: tuple[Optimum, Params] | None = None
     with progress("exact optimum of each setting", len(settings)) as advance:

@@ -126,8 +126,11 @@ def prepare(
     return Prepared(config, dataset, retrieved, hybrid, held)
 
 
-def warn(prepared: Prepared) -> list[str]:
-    """Everything a person should know about this collection and config before believing a number."""
+def warn(prepared: Prepared, *, study: bool = True) -> list[str]:
+    """Everything a person should know about this collection and config before believing a number.
+
+    With `study`, also what concerns the search space alone.
+    """
     counts, config = prepared.dataset.counts, prepared.config
     said = list(prepared.retrieved.warnings)
     if counts.empty_documents:
@@ -142,6 +145,8 @@ def warn(prepared: Prepared) -> list[str]:
         said.append(f"{len(counts.without_judgements)} prompts have no judgements and are left out of every mean")
     if counts.without_relevant:
         said.append(f"{len(counts.without_relevant)} judged prompts have no relevant document and are left out of every mean")
+    if not study:
+        return said
     fusions = config.search.space.get("fusion", config.fusion)
     if "none" in (fusions if isinstance(fusions, list) else [fusions]):
         said.append("fusion none adds raw scores: only right where both retrievers share a scale, and BM25 and cosine do not")

@@ -6,7 +6,6 @@ Same inputs and seed, same bytes, for every file but manifest.json, timings.json
 from __future__ import annotations
 
 import json
-import math
 import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -245,12 +244,3 @@ def summarize_collection(dataset: Dataset) -> dict[str, Any]:
         "judged_queries_not_in_queries": len(counts.unmatched),
         "empty_documents": len(counts.empty_documents),
     }
-
-
-def all_finite(value: Any) -> bool:
-    """Whether every number in nested dicts and lists is finite."""
-    if isinstance(value, dict):
-        return all(all_finite(item) for item in value.values())
-    if isinstance(value, (list, tuple)):
-        return all(all_finite(item) for item in value)
-    return not isinstance(value, float) or math.isfinite(value)

@@ -34,7 +34,6 @@ from harness.types import Params
 JOURNAL = "journal.log"
 IDENTITY = "identity"  # the study attribute that holds what one study's question is made of
 LEGS = "legs"  # the study attribute that holds each leg's library versions
-KEEPS_SEED = ("qmc", "grid")  # take their position in a fixed sequence from the storage
 
 
 @dataclass(frozen=True)

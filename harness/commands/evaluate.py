@@ -97,7 +97,7 @@ def evaluate(
         )
         for name, ranking, _ in foreign
     ]
-    said = warn(prepared) + [line for _, _, lines in foreign for line in lines]
+    said = warn(prepared, study=False) + [line for _, _, lines in foreign for line in lines]
     units = units_of([query.cluster for query in dataset.queries])
     return Evaluation(config, params.top_k, record.summarize_collection(dataset), units, tuple(systems), tuple(said))
 
