@@ -49,7 +49,7 @@ def smoothing(targets: FloatArray, width: float, grid: FloatArray = GRID) -> Flo
     """Gaussian weights of the grid around each target, (n_targets, n_weights), rows sum to 1; a width of 0: the nearest cell."""
     distance = np.abs(targets[:, None] - grid[None, :])
     if width < 0.5 / CELLS:
-        kernel = (distance == distance.min(axis=1, keepdims=True)).astype(np.float64)
+        kernel = (distance <= distance.min(axis=1, keepdims=True) + SAME).astype(np.float64)
     else:
         kernel = np.exp(-0.5 * (distance / width) ** 2)
     weights: FloatArray = kernel / kernel.sum(axis=1, keepdims=True)

@@ -207,12 +207,6 @@ def print_tune(result: TuneResult, config_path: Path) -> None:
     print(f"      python -m harness search {shlex.quote(str(config_path))} {shlex.quote(prompt)}")
 
 
-def signed(value: float) -> str:
-    """A difference with its sign, four digits; what rounds to nothing has none."""
-    text = f"{value:+.4f}"
-    return "0.0000" if text in ("+0.0000", "-0.0000") else text
-
-
 def describe_setting(params: dict[str, Any]) -> str:
     """A setting as text, numbers to four digits."""
     return ", ".join(f"{k} {v:.4g}" if isinstance(v, float) else f"{k} {v}" for k, v in params.items())
@@ -220,6 +214,8 @@ def describe_setting(params: dict[str, Any]) -> str:
 
 def print_judgement(summary: dict[str, Any], objective: str) -> None:
     """Best trial, exact optimum, pick and verdict, and how many labels it would take to know more."""
+    from harness.decide import signed
+
     best, pick, verdict = summary["best_trial"], summary["pick"], summary["verdict"]
     print(f"\nbest trial: number {best['number']}, {objective} {best['value']:.4f}: {describe_setting(best['params'])}")
     exact = summary.get("exact")
@@ -256,6 +252,8 @@ def print_judgement(summary: dict[str, Any], objective: str) -> None:
 
 def print_groups(summary: dict[str, Any]) -> None:
     """Where it helps and where not: the pick against what is kept, group by group."""
+    from harness.decide import signed
+
     kept = summary["verdict"]["compared_with"]
     print(f"\nwhere it helps: pick against {SHOWN_NAMES.get(kept, kept)}, by group, on the prompts it was tuned on")
     rows = []

@@ -39,6 +39,7 @@ MOST_EXACT = 128  # discrete settings whose exact optimum is computed; beyond, t
 MOST_VISITED = 24
 MOST_CHOICES = 24  # discrete settings that the pick chooses from
 REPEATS, FOLDS = 10, 5
+MOST_ROUNDS = 3
 PURPOSES = {"pick": 1, "folds": 2, "tests": 3}  # each purpose has random numbers of its own
 
 
@@ -195,17 +196,20 @@ def make_pick(hybrid: Hybrid, config: Config, units: IntArray, start: Params) ->
     """Settle K, then setting and weight at that K.
 
     K is the smallest top_k whose objective is within `tolerance` of the best K's, at the setting that runs; the search
-    starts at `start` (the best trial's) and ends when K and setting agree.
+    starts at `start` (the best trial's) and ends when K and setting agree, or after MOST_ROUNDS with the K of the last one.
     """
     everyone = np.arange(hybrid.judgements.relevant_total.size, dtype=np.int32)
-    params, tried = start, set()
-    while True:
+    params = start
+    for _ in range(MOST_ROUNDS):
         top_k = settle_top_k(hybrid, config, params)
         shelf = stock_shelf(hybrid, config, top_k)
         params, choice = choose_for(shelf, everyone, units, config.seed, PURPOSES["pick"])
-        if top_k in tried or settle_top_k(hybrid, config, params) == top_k:
+        if settle_top_k(hybrid, config, params) == top_k:
             break
-        tried.add(top_k)
+    else:  # K and weight chase one another: this weight stays, at the K that is its own
+        top_k = settle_top_k(hybrid, config, params)
+        shelf = stock_shelf(hybrid, config, top_k)
+        params = replace(params, top_k=top_k)
     at_pick = objective_scores(hybrid, params, config.objectives[0], top_k)
     index = [replace(s, semantic_weight=params.semantic_weight, top_k=top_k) for s in shelf.settings].index(params)
     k = int(units.max()) + 1
@@ -315,6 +319,12 @@ def settle_zeros(difference: FloatArray) -> FloatArray:
     return np.where(np.abs(difference) <= SAME, 0.0, difference)
 
 
+def signed(value: float) -> str:
+    """A difference with its sign, four digits; what rounds to nothing has none."""
+    text = f"{value:+.4f}"
+    return "0.0000" if text in ("+0.0000", "-0.0000") else text
+
+
 def explain(
     decision: str,
     deciding: Comparison,
@@ -336,8 +346,8 @@ def explain(
     else:
         where = "above" if interval[0] > 0 else "below" if interval[1] < 0 else "around"
         said.append(
-            f"cross-fitted, the pick is {deciding.mean:+.4f} against {name}, 95 % interval {interval[0]:+.4f} to"
-            f" {interval[1]:+.4f}, which lies {where} 0"
+            f"cross-fitted, the pick is {signed(deciding.mean)} against {name}, 95 % interval {signed(interval[0])} to"
+            f" {signed(interval[1])}, which lies {where} 0"
         )
     if deciding.differing < FEWEST_DIFFERING:
         said.append(
@@ -348,8 +358,8 @@ def explain(
         change, limit = guards[measure]
         said.append(f"{measure} falls by {-change:.4f}, more than the {limit:g} that the guard rail allows")
     for single, other in unproved.items():
-        said.append(f"hybrid does not provably beat {single} alone ({other.mean:+.4f}, Holm-corrected)")
-    said.append(f"optimism: on the prompts that chose it the pick scores {optimism:+.4f} more than on prompts left out")
+        said.append(f"hybrid does not provably beat {single} alone ({signed(other.mean)}, Holm-corrected)")
+    said.append(f"optimism: on the prompts that chose it the pick scores {signed(optimism)} more than on prompts left out")
     if decision == "undecided" and deciding.differing >= FEWEST_DIFFERING:
         said.append("the prompts at hand neither prove a gain nor a loss")
     return said

@@ -34,8 +34,8 @@ def plan_labels(difference: FloatArray, scores: FloatArray, units: IntArray, see
     labels: dict[str, Any] = {"prompts": int(units.size), "independent": int(units.max()) + 1}
     if interval is not None:
         labels["half_width"] = (interval[1] - interval[0]) / 2
-    differing = float((np.abs(difference) > SAME).mean())
-    fewest = math.ceil(FEWEST_DIFFERING / differing) if differing > 0 else None  # the verdict needs so many that differ
+    differing = np.unique(units[np.abs(difference) > SAME]).size  # units; the verdict needs FEWEST_DIFFERING of them
+    fewest = math.ceil(FEWEST_DIFFERING / differing * units.size) if differing > 0 else None
 
     def needed_for(gain: float) -> int | None:
         found = prompts_to_prove(difference, units, gain)

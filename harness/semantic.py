@@ -113,11 +113,11 @@ def load_model(model: Model, options: Semantic) -> Any:
             local_files_only=model.packaged or Path(model.source).is_dir(),
             model_kwargs={"use_safetensors": True},
         )
-    except (OSError, ValueError, RuntimeError) as error:
+    except (OSError, ValueError, RuntimeError, AssertionError) as error:  # torch asserts that a device is there
         first = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise HarnessError(
-            f"semantic.model: {model.name!r} must be loadable from safetensors, got: {first}; name a model that is"
-            " downloaded, or a folder"
+            f"semantic.model: {model.name!r} must be loadable from safetensors on device {options.device or 'auto'!r}, got:"
+            f" {first}; name a model that is downloaded, or a folder, and a device that is there"
         ) from None
     if options.max_seq_length is not None:
         loaded.max_seq_length = options.max_seq_length

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import json
 import logging
 import math
 import os
@@ -33,6 +34,8 @@ from harness.types import Params
 
 JOURNAL = "journal.log"
 IDENTITY = "identity"  # the study attribute that holds what one study's question is made of
+CREATE_TRIAL, SET_STATE = 4, 6  # op codes of Optuna's journal
+ENDED = (TrialState.COMPLETE.value, TrialState.PRUNED.value, TrialState.FAIL.value)
 LEGS = "legs"  # the study attribute that holds each leg's library versions
 
 
@@ -146,7 +149,7 @@ def suggest_params(trial: optuna.Trial, space: Mapping[str, Any], base: Params) 
 def open_study(folder: Path, config: Config, identity: Mapping[str, Any], versions: Mapping[str, str]) -> optuna.Study:
     """The study in this folder's journal, made or resumed; HarnessError where its question was another one.
 
-    A torn last line (a killed run) is cut off, and a trial that was left running is put back to be run again.
+    A torn last line and a half-run trial (a killed run) are cut off: the trial is drawn again.
     """
     _quieten()
     journal = folder / JOURNAL
@@ -168,8 +171,6 @@ def open_study(folder: Path, config: Config, identity: Mapping[str, Any], versio
     legs = read_legs(study)
     if not legs or legs[-1] != versions:
         study.set_user_attr(LEGS, [*legs, dict(versions)])
-    for trial in study.get_trials(deepcopy=False, states=(TrialState.RUNNING,)):
-        storage.set_trial_state_values(trial._trial_id, TrialState.WAITING)  # what it drew is kept
     return study
 
 
@@ -252,12 +253,27 @@ def _quieten() -> None:
 
 
 def _mend_tail(journal: Path) -> None:
+    """Cut off what a killed process left: a torn last line, and the trial that it was running, to be drawn again whole.
+
+    Keeping a half-drawn trial would skip the draws that it had made, and its sampler would draw others.
+    """
     if not journal.is_file() or journal.stat().st_size == 0:
         return
-    with journal.open("rb+") as file:
-        data = file.read()
-        if not data.endswith(b"\n"):
-            file.truncate(data.rfind(b"\n") + 1)
+    data = journal.read_bytes()
+    end = data.rfind(b"\n") + 1
+    created, offset, ended = [], 0, set()  # where each trial begins; trials that have ended
+    for line in data[:end].splitlines(keepends=True):
+        record = json.loads(line)
+        if record["op_code"] == CREATE_TRIAL:
+            created.append(offset)
+        elif record["op_code"] == SET_STATE and record.get("state") in ENDED:
+            ended.add(record["trial_id"])
+        offset += len(line)
+    if created and len(created) - 1 not in ended:
+        end = created[-1]
+    if end < len(data):
+        with journal.open("rb+") as file:
+            file.truncate(end)
             file.flush()
             os.fsync(file.fileno())
 
@@ -319,9 +335,8 @@ def run_trials(
         for number in range(done, wanted):
             if ended["why"] != "done":
                 break
-            if not study.get_trials(deepcopy=False, states=(TrialState.WAITING,)):  # else a killed leg's trial waits
-                drawn = settings[number]()
-                study.enqueue_trial({name: getattr(drawn, name) for name in config.search.space})
+            drawn = settings[number]()
+            study.enqueue_trial({name: getattr(drawn, name) for name in config.search.space})
             study.optimize(run_one, n_trials=1, callbacks=[after], catch=(TrialFailedError,))
         return "exhausted" if ended["why"] == "done" and len(settings) < config.search.trials else ended["why"]
     missing = config.search.trials - done

@@ -125,6 +125,22 @@ def test_o3_a_killed_process_leaves_a_study_that_goes_on_the_same(write_config: 
     assert (whole / "trials.csv").read_bytes() == Path("studies/killed/trials.csv").read_bytes()
 
 
+@pytest.mark.parametrize("sampler", ["tpe", "random", "qmc", "nsgaii"])
+def test_o3_a_trial_that_was_cut_anywhere_is_drawn_again_whole(write_config: Write, sampler: str) -> None:
+    """Every place at which a kill can leave the journal while a trial is drawn: the study goes on as if nothing had been."""
+    search = yaml.safe_load(write_config().read_text())["search"] | {"sampler": sampler, "trials": 9}
+    config = write_config(search=search)
+    folder = tuned(config)
+    whole, journal = (folder / "trials.csv").read_bytes(), (folder / "journal.log").read_bytes()
+    lines = journal.splitlines(keepends=True)
+    for trial in (0, 6):
+        start = [i for i, line in enumerate(lines) if b'"op_code":4,' in line][trial]
+        for cut in range(start + 1, start + 8):
+            (folder / "journal.log").write_bytes(b"".join(lines[:cut]))
+            tuned(config)
+            assert (folder / "trials.csv").read_bytes() == whole, (trial, cut - start)
+
+
 def test_a_study_that_another_process_runs_is_left_alone(write_config: Write, capsys: pytest.CaptureFixture[str]) -> None:
     config = with_trials(write_config, 5)
     with hold_study(Path("studies/study")):

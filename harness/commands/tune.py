@@ -135,6 +135,7 @@ def identify(config: Config, dataset: Dataset, held_out: Dataset | None = None) 
     identity = {
         f"{key}.{inner}": value for key in ("keyword", "semantic", "measures", "search") for inner, value in data.pop(key).items()
     }
+    identity |= {f"search.space.{name}": entry for name, entry in identity.pop("search.space").items()}
     identity |= data
     identity |= {
         "content of collection.corpus": dataset.hashes.corpus,
