@@ -33,7 +33,6 @@ from harness.prepare import Prepared  # noqa: E402
 from harness.profiles import mean_curve  # noqa: E402
 from harness.progress import Silence  # noqa: E402
 from harness.retrieve import embeddings  # noqa: E402
-from harness.semantic import encoding_key, find_model  # noqa: E402
 from harness.types import Candidates, Params, Qrels  # noqa: E402
 
 MEASURE = parse_measure("MAP@10")
@@ -67,12 +66,7 @@ def make_naive(prepared: Prepared) -> Callable[[], float]:
 
     dataset, config = prepared.dataset, prepared.config
     texts = [query.text for query in dataset.queries]
-    model = find_model(config.semantic)
-    keys = {
-        "documents": encoding_key(model, config.semantic, "document", dataset.texts),
-        "queries": encoding_key(model, config.semantic, "query", texts),
-    }
-    documents, queries = embeddings(dataset.texts, texts, config, keys, Silence())
+    documents, queries = embeddings(dataset.texts, texts, config, Silence())
     tokens = [re.findall(r"\w+", text.lower()) for text in dataset.texts]
     bm25 = rank_bm25.BM25Okapi(tokens)
     index = faiss.IndexFlatIP(documents.vectors.shape[1])

@@ -70,7 +70,7 @@ def _half_counts(units: IntArray, n_resamples: int, rng: np.random.Generator) ->
 
 
 def compare_groups(
-    groups: Sequence[str], pick: FloatArray, others: Mapping[str, FloatArray], scores: FloatArray, units: IntArray
+    groups: Sequence[str], pick: FloatArray, others: Mapping[str, FloatArray], scores: FloatArray
 ) -> dict[str, Any]:
     """Per group: prompts, the pick's and the others' mean, wins and losses, and the group's own best weight."""
     table: dict[str, Any] = {}

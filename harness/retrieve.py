@@ -62,8 +62,7 @@ def retrieve(dataset: Dataset, config: Config, progress: Progress, *, depth: int
     model = semantic.find_model(config.semantic)
     texts = [query.text for query in dataset.queries]
     keys = {
-        "documents": semantic.encoding_key(model, config.semantic, "document", dataset.texts),
-        "queries": semantic.encoding_key(model, config.semantic, "query", texts),
+        **embedding_keys(dataset.texts, texts, config),
         "keyword": keyword.index_key(dataset.hashes.corpus, config.keyword),
     }
     path = Path(config.cache) / "candidates" / f"{_candidates_key(dataset, config, keys, depth, keep_postings)}.npz"
@@ -75,7 +74,7 @@ def retrieve(dataset: Dataset, config: Config, progress: Progress, *, depth: int
     query_tokens = [analyze(text) for text in texts]
     postings = keyword.select_postings(index, query_tokens, config.keyword)
     keyword_lists = rank_keyword(postings, k1=config.keyword.k1, b=config.keyword.b, depth=depth)
-    documents, queries = embeddings(dataset.texts, texts, config, keys, progress)
+    documents, queries = embeddings(dataset.texts, texts, config, progress)
     semantic_lists, recall = semantic.rank_semantic(
         documents.vectors,
         queries.vectors,
@@ -125,10 +124,20 @@ def keyword_index(
     return analyze, index
 
 
+def embedding_keys(documents: Sequence[str], queries: Sequence[str], config: Config) -> dict[str, str]:
+    """The cache keys of both sides' vectors, `documents` and `queries`; no model is loaded for them."""
+    model = semantic.find_model(config.semantic)
+    return {
+        "documents": semantic.encoding_key(model, config.semantic, "document", documents),
+        "queries": semantic.encoding_key(model, config.semantic, "query", queries),
+    }
+
+
 def embeddings(
-    documents: Sequence[str], queries: Sequence[str], config: Config, keys: dict[str, str], progress: Progress
+    documents: Sequence[str], queries: Sequence[str], config: Config, progress: Progress
 ) -> tuple[semantic.Encoded, semantic.Encoded]:
     """The vectors of documents and queries, from the cache or encoded and cached; the model is loaded only if needed."""
+    keys = embedding_keys(documents, queries, config)
     loaded: Any = None
     found: list[semantic.Encoded] = []
     kinds: tuple[tuple[semantic.Kind, Sequence[str], str], ...] = (

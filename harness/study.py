@@ -294,7 +294,7 @@ def run_trials(
     """
     known: dict[Params, tuple[int, Outcome]] = {}
     done = 0
-    for trial in list_trials(study, config):
+    for trial in list_trials(study):
         done += trial.state in ("COMPLETE", "FAIL")
         if trial.state == "COMPLETE":
             params = replace(config.base, **trial.params, **fixed_values(config))
@@ -352,12 +352,12 @@ def run_trials(
 
 def _exhausted(study: optuna.Study, config: Config) -> bool:
     """Whether grid or bruteforce has visited every point of the space (the conditional rrf_k counted only for rrf)."""
-    return len({effective(replace(config.base, **t.params, **fixed_values(config))) for t in list_trials(study, config)}) >= (
+    return len({effective(replace(config.base, **t.params, **fixed_values(config))) for t in list_trials(study)}) >= (
         count_points(config) or 0
     )
 
 
-def list_trials(study: optuna.Study, config: Config) -> list[Trial]:
+def list_trials(study: optuna.Study) -> list[Trial]:
     """The study's ended trials in order of their numbers."""
     ended = (TrialState.COMPLETE, TrialState.FAIL)
     return [_to_trial(trial) for trial in study.get_trials(deepcopy=False, states=ended)]

@@ -252,7 +252,7 @@ def test_labels_are_finite_and_leave_out_what_cannot_be_said(d: np.ndarray, scor
 def test_groups_by_hand() -> None:
     scores = np.stack([1 - np.abs(GRID - 0.2), 1 - np.abs(GRID - 0.2), 1 - np.abs(GRID - 0.8)])
     pick, other = np.array([0.5, 0.25, 1.0]), np.array([0.25, 0.25, 1.5])
-    table = compare_groups(["b", "b", "a"], pick, {"equal": other}, scores, alone(3))
+    table = compare_groups(["b", "b", "a"], pick, {"equal": other}, scores)
     assert list(table) == ["a", "b"]
     assert table["b"]["prompts"] == 2 and table["b"]["pick"] == pytest.approx(0.375)
     assert table["b"]["equal"] == {"mean": 0.25, "difference": 0.125, "wins": 1, "ties": 1, "losses": 0}

@@ -18,7 +18,6 @@ from harness.measures import parse_measure, score_queries
 from harness.prepare import Prepared, Timings, prepare, read_data
 from harness.progress import Silence
 from harness.retrieve import embeddings
-from harness.semantic import encoding_key, find_model
 from harness.types import Params
 
 # keyword, semantic, minmax .5, rrf60 .5, then the best weight (middle of its interval) and score for minmax and rrf60.
@@ -87,12 +86,7 @@ def test_the_handbook_meets_the_slow_twin(handbook: Prepared) -> None:
     dataset, config = handbook.dataset, handbook.config
     texts = dict(zip(dataset.doc_ids, dataset.texts, strict=True))
     prompts = [query.text for query in dataset.queries]
-    model = find_model(config.semantic)
-    keys = {
-        "documents": encoding_key(model, config.semantic, "document", dataset.texts),
-        "queries": encoding_key(model, config.semantic, "query", prompts),
-    }
-    documents, queries = embeddings(dataset.texts, prompts, config, keys, Silence())
+    documents, queries = embeddings(dataset.texts, prompts, config, Silence())
     twin = slow_twin.SlowTwin(texts, dict(zip(texts, documents.vectors, strict=True)))
     lists = [(twin.keyword(text), twin.semantic(queries.vectors[i])) for i, text in enumerate(prompts)]
     relevant = [

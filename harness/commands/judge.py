@@ -232,7 +232,7 @@ def summarize_insight(judged: Judged, prepared: Prepared, systems: Sequence[Syst
     summary["worst_losses"] = losses
     groups = [query.group for query in dataset.queries]
     if any(groups):
-        summary["groups"] = compare_groups(groups, pick, others, scores, judged.units)
+        summary["groups"] = compare_groups(groups, pick, others, scores)
         weighed = weigh_groups(groups, scores, judged.units, config.seed, shelf.home_weight)
         if weighed is not None:
             summary["group_weights"] = weighed

@@ -99,11 +99,6 @@ def search(
 
 def encode_one(text: str, same: int | None, dataset: Dataset, config: Config, progress: Progress) -> tuple[Vectors, Vectors]:
     """The documents' vectors, and this prompt's, (1, dimension); a labelled prompt's come from the cache."""
-    model = semantic.find_model(config.semantic)
     queries = [query.text for query in dataset.queries] if same is not None else [text]
-    keys = {
-        "documents": semantic.encoding_key(model, config.semantic, "document", dataset.texts),
-        "queries": semantic.encoding_key(model, config.semantic, "query", queries),
-    }
-    documents, encoded = embeddings(dataset.texts, queries, config, keys, progress)
+    documents, encoded = embeddings(dataset.texts, queries, config, progress)
     return documents.vectors, encoded.vectors[same or 0 : (same or 0) + 1]

@@ -188,7 +188,7 @@ def search_space(prepared: Prepared, folder: Path, progress: Progress) -> tuple[
     versions = read_legs(study)
     if len(versions) > 1:
         progress.say(f"warning: {describe_versions(versions[-2], versions[-1])}")
-    before = list_trials(study, config)
+    before = list_trials(study)
     best = best_of(before, config)
     state = {"best": best.values[0] if best and len(config.objective) == 1 else -np.inf, "new": 0}
     total = config.search.trials - len(before)
@@ -212,7 +212,7 @@ def search_space(prepared: Prepared, folder: Path, progress: Progress) -> tuple[
             stop=interrupted.is_set,
             settings=settings,
         )
-    return list_trials(study, config), Legs(int(state["new"]), ended, tuple(versions))
+    return list_trials(study), Legs(int(state["new"]), ended, tuple(versions))
 
 
 def describe_versions(before: dict[str, str], now: dict[str, str]) -> str:
