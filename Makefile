@@ -10,7 +10,7 @@ CONFIG ?= configs/hybrid.yaml
 tune: .venv/installed
 	.venv/bin/python -m harness tune $(CONFIG)
 
-test: .venv/installed
+test: .venv/installed .venv/engines
 	.venv/bin/python -m pytest
 
 lint: .venv/installed
@@ -22,4 +22,9 @@ lint: .venv/installed
 	$(PYTHON) -m venv .venv
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) -r requirements.lock
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
+	touch $@
+
+# The engines' own libraries, which the tests run beside the program's rules.
+.venv/engines: requirements-engines.lock .venv/installed
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) -c requirements.lock -r requirements-engines.lock
 	touch $@

@@ -71,3 +71,17 @@ def semantic_lists(candidates: Candidates, depth: int) -> RankedLists:
     rows[query, place] = candidates.rows[query, column]
     scores[query, place] = candidates.semantic_scores[query, column]
     return RankedLists(rows, scores)
+
+
+def by_first_seen(candidates: Candidates) -> Candidates:
+    """The same with its columns in the order in which an engine meets them: the keyword list, then the semantic one's rest.
+
+    Padding stands at the end. Ids are no longer ascending: this is the order of ties, not of rows.
+    """
+    in_keyword, in_semantic = candidates.keyword_ranks > 0, candidates.semantic_ranks > 0
+    last = int(candidates.keyword_ranks.max(initial=0))
+    seen = np.where(
+        in_keyword, candidates.keyword_ranks, np.where(in_semantic, last + candidates.semantic_ranks, np.iinfo(np.int32).max)
+    )
+    order = np.argsort(seen, axis=1, kind="stable")
+    return Candidates(*(np.take_along_axis(array, order, axis=1) for array in vars(candidates).values()))

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from harness.commands.profile import ProfileResult
     from harness.commands.search import Explanation
     from harness.commands.tune import TuneResult
+    from harness.config import Config
     from harness.profiles import Curve
 
 SHOWN_NAMES = {
@@ -44,6 +45,7 @@ app = typer.Typer(
     help="Find the fusion weight and K that serve a hybrid search best, and learn how far to trust the answer.",
 )
 ConfigArgument = Annotated[Path, typer.Argument(metavar="CONFIG", help="The study's YAML file.", show_default=False)]
+StudyArgument = Annotated[str, typer.Argument(metavar="STUDY", help="A study's folder, or its name.", show_default=False)]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
 WeightsOption = Annotated[Path | None, typer.Option("--weights", help="A weights.yaml: the setting to use.")]
 
@@ -142,6 +144,28 @@ def search(
     print_json(result.to_dict()) if as_json else print_explanation(result)
 
 
+@app.command()
+def export(
+    study: StudyArgument,
+    to: Annotated[str, typer.Option("--to", help="The engine, or json or yaml for the plain setting.", show_default=False)],
+    folder: Annotated[Path | None, typer.Argument(metavar="[FOLDER]", help="Where --parity writes.", show_default=False)] = None,
+    setting: Annotated[str, typer.Option("--setting", help="recommended, pick or best_trial.")] = "recommended",
+    parity: Annotated[bool, typer.Option("--parity", help="Also write documents, expected order and a script to check.")] = False,
+) -> None:
+    """Print a study's setting as an engine's configuration.
+
+    With --parity a fixture is written into FOLDER (parity-ENGINE where none is named): run its check.py against the engine.
+    """
+    from harness.commands.export import export as make
+
+    if folder is not None and not parity:
+        raise HarnessError(f"{folder}: a folder is only for --parity; print into a file with >")
+    made = make(study, to=to, setting=setting, parity=(folder or Path(f"parity-{to}")) if parity else None)
+    print(made.text, end="")
+    if made.folder is not None:
+        print(f"parity fixture written to {made.folder}/: run python {made.folder}/check.py", file=sys.stderr)
+
+
 def print_json(value: dict[str, Any]) -> None:
     """One strict JSON object on stdout."""
     print(json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
@@ -166,6 +190,9 @@ def print_tune(result: TuneResult, config_path: Path) -> None:
     print(f"study {config.name}: {counts['documents']} documents, {used}, {trials} trials, objective {objective}")
     but = ", but for the verdict" if "verdict" in summary else ""
     print(f"All numbers are on the prompts that the study was tuned on{but}. K = {summary['top_k']}.\n")
+    if "engine" in summary:
+        engine = summary["engine"]
+        print(f"Fused by the rules of {engine['title']} {engine['version']}; equal weights are its {engine['equal']}.\n")
     cutoffs = config.report_at
     headings = ["system", *["objective", "objective_2"][: len(config.objective)]]
     headings += [f"P@{c}" for c in cutoffs] + [f"R@{c}" for c in cutoffs]
@@ -173,7 +200,7 @@ def print_tune(result: TuneResult, config_path: Path) -> None:
     for name, means in summary["systems"].items():
         numbers = [means[h] for h in ("objective", "objective_2")[: len(config.objective)]]
         numbers += [means[f"{m}@{c}"] for m in ("Precision", "Recall") for c in cutoffs]
-        rows.append([SHOWN_NAMES.get(name, name), *(f"{number:.4f}" for number in numbers)])
+        rows.append([shown_name(name, config), *(f"{number:.4f}" for number in numbers)])
     print_table(headings, rows)
     print("\nP is precision, R recall; every mean is over the used prompts.")
 
@@ -205,6 +232,15 @@ def print_tune(result: TuneResult, config_path: Path) -> None:
     weights = f" --weights {result.folder}/weights.yaml" if "best_trial" in summary else ""
     print(f"next: python -m harness evaluate {shlex.quote(str(config_path))}{weights}")
     print(f"      python -m harness search {shlex.quote(str(config_path))} {shlex.quote(prompt)}")
+    if "best_trial" in summary:
+        print(f"      python -m harness export {result.folder} --to {config.engine or 'json'}")
+
+
+def shown_name(system: str, config: Config) -> str:
+    """A system as the tables call it; `rrf` with the constant that it has by default under the config's engine."""
+    from harness.engines import rules_of
+
+    return f"RRF {rules_of(config.engine).rrf_k}" if system == "rrf" else SHOWN_NAMES.get(system, system)
 
 
 def describe_setting(params: dict[str, Any]) -> str:
@@ -337,15 +373,17 @@ def print_evaluation(result: Evaluation) -> None:
             cells.append(f"{system[measure]:.4f}{reach}")
         rows.append([measure, *cells])
     rows.append(["prompts without results", *(str(data["systems"][n]["queries_without_results"]) for n in names)])
-    print_table(["measure", *(SHOWN_NAMES.get(n, n) for n in names)], rows)
+    print_table(["measure", *(shown_name(n, result.config) for n in names)], rows)
     for warning in result.warnings:
         print(f"\nnote: {warning}.")
 
 
 def print_explanation(result: Explanation) -> None:
     """The results as a table: fused score, then what each retriever gave, then the beginning of the text."""
+    from harness.engines import RANK_FUSIONS
+
     p = result.params
-    constant = f" (constant {p.rrf_k})" if p.fusion == "rrf" else ""
+    constant = f" (constant {p.rrf_k})" if p.fusion in RANK_FUSIONS else ""
     print(
         f"{result.text}\n{f'labelled prompt {result.query_id}; ' if result.query_id else ''}semantic_weight"
         f" {p.semantic_weight:g}, {p.fusion}{constant}, depth {p.depth}, top_k {p.top_k}\n"

@@ -10,12 +10,21 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
 
 from harness.bm25 import VARIANTS
+from harness.engines import (
+    ANY_WEIGHT,
+    ENGINES,
+    nearest_fusion,
+    refuse_setting,
+    refuse_value,
+    rules_of,
+    too_many,
+    weightless,
+)
 from harness.errors import HarnessError, Problems
 from harness.files import DataFiles
-from harness.fusion import FUSIONS
 from harness.measures import GROWS_WITH_K, Measure, parse_measure
 from harness.types import Conventions, Params
 from harness.yamlfile import YamlDocument, dump_yaml, read_yaml
@@ -71,10 +80,30 @@ def _one_of(*allowed: str) -> Callable[[Any], str]:
     return check
 
 
+def _fusion(value: Any, engine: str | None) -> str:
+    """A fusion by the engine's own name (the harness's own ones for None); what it lacks is refused with the nearest."""
+    rules = rules_of(engine)
+    if engine is None or value in rules.fusions or not isinstance(value, str):
+        return _one_of(*rules.fusions)(value)
+    nearest = nearest_fusion(value, engine)
+    raise ValueError(
+        f"must be one of {', '.join(rules.fusions)} (the fusions of {rules.title}, by its own names), got {value!r};"
+        f" nearest: {nearest}"
+    )
+
+
+def _fusion_in_context(value: Any, info: ValidationInfo) -> str:
+    return _fusion(value, (info.context or {}).get("engine"))
+
+
 def _sampler(value: Any) -> str:
     if isinstance(value, str) and value in REFUSED_SAMPLERS:
         raise ValueError(f"must not be {value}: {REFUSED_SAMPLERS[value]}; take one of {', '.join(SAMPLERS)}")
     return _one_of(*SAMPLERS)(value)
+
+
+def _engine(value: Any) -> str | None:
+    return None if value is None else _one_of(*ENGINES)(value)
 
 
 def _text(value: Any) -> str:
@@ -206,7 +235,7 @@ K1 = Annotated[float, BeforeValidator(_real(0, 1000))]
 B = Annotated[float, BeforeValidator(_real(0, 1))]
 Delta = Annotated[float, BeforeValidator(_real(0, 1000))]
 Depth = Annotated[int, BeforeValidator(_whole(1, MOST_DEPTH))]
-Fusion = Annotated[str, BeforeValidator(_one_of(*FUSIONS))]
+Fusion = Annotated[str, BeforeValidator(_fusion_in_context)]
 BOUNDS: dict[str, tuple[float, float]] = {
     "semantic_weight": (0, 1),
     "top_k": (1, MOST_DEPTH),
@@ -315,6 +344,7 @@ class Config(Block):
 
     name: Annotated[str, BeforeValidator(_name)]
     seed: Annotated[int, BeforeValidator(_whole(0))] = 0
+    engine: Annotated[str | None, BeforeValidator(_engine)] = None
     collection: Collection
     keyword: Keyword = Keyword()
     semantic: Semantic = Semantic()
@@ -424,8 +454,11 @@ def parse_config(data: Mapping[str, Any], document: YamlDocument | None = None) 
     problems = Problems()
     problems.lines.extend(document.problems if document is not None else ())
     config: Config | None = None
+    engine = data["engine"] if isinstance(data.get("engine"), str) and data["engine"] in ENGINES else None
+    rules = rules_of(engine)
     try:
-        config = Config.model_validate(dict(data))
+        filled = {"fusion": rules.default_fusion, "rrf_k": rules.rrf_k, **data}
+        config = Config.model_validate(filled, context={"engine": engine})
     except ValidationError as error:
         for item in error.errors(include_url=False):
             keys = tuple(item["loc"])
@@ -437,11 +470,12 @@ def parse_config(data: Mapping[str, Any], document: YamlDocument | None = None) 
                 problems.add(_where(keys, document), _explain(item, keys, document))
     search = data.get("search")
     space = search.get("space") if isinstance(search, dict) else None
-    checked = _check_space(space, document, problems) if space is not None else None
+    checked = _check_space(space, document, problems, engine) if space is not None else None
     if config is not None and not problems.lines:
         if checked is not None:
             config = config.model_copy(update={"search": config.search.model_copy(update={"space": checked})})
         _check_together(config, document, problems)
+        _check_engine(config, document, problems)
     problems.raise_any()
     assert config is not None  # no problems means that it validated
     return config
@@ -483,7 +517,7 @@ def _known_keys(parents: tuple[str | int, ...]) -> list[str]:
     return list(model.model_fields) if hasattr(model, "model_fields") else []
 
 
-def _check_space(space: Any, document: YamlDocument | None, problems: Problems) -> dict[str, Any] | None:
+def _check_space(space: Any, document: YamlDocument | None, problems: Problems, engine: str | None) -> dict[str, Any] | None:
     """The space with its numbers in their own types; whatever does not hold goes into `problems`."""
     root: tuple[str | int, ...] = ("search", "space")
     if not isinstance(space, dict):
@@ -496,34 +530,48 @@ def _check_space(space: Any, document: YamlDocument | None, problems: Problems) 
             advice = f"nearest: {near[0]}" if near else f"known: {', '.join(PARAM_NAMES)}"
             problems.add(_where(keys, document), f"must be a query-time parameter, got {name!r}; {advice}")
         elif isinstance(entry, dict) and name != "fusion":
-            checked[name] = _check_range(name, entry, keys, document, problems)
+            checked[name] = _check_range(name, entry, keys, document, problems, engine)
         elif isinstance(entry, list):
-            checked[name] = [_check_value(name, item, (*keys, i), document, problems) for i, item in enumerate(entry)]
+            checked[name] = [_check_value(name, item, (*keys, i), document, problems, engine) for i, item in enumerate(entry)]
             values = [item for item in checked[name] if item is not None]
             if not entry or len({repr(item) for item in values}) != len(values):
                 problems.add(_where(keys, document), f"must list at least one value, each once, got {entry!r:.80}")
         else:
-            checked[name] = _check_value(name, entry, keys, document, problems)
+            checked[name] = _check_value(name, entry, keys, document, problems, engine)
     return {name: checked[name] for name in PARAM_NAMES if name in checked}
 
 
-def _check_value(name: str, value: Any, keys: tuple[str | int, ...], document: YamlDocument | None, problems: Problems) -> Any:
-    check: Callable[[Any], Any]
-    if name == "fusion":
-        check = _one_of(*FUSIONS)
-    elif name in WHOLE_PARAMS:
-        check = _whole(int(BOUNDS[name][0]), int(BOUNDS[name][1]))
-    else:
-        check = _real(*BOUNDS[name])
+def _check_value(
+    name: str,
+    value: Any,
+    keys: tuple[str | int, ...],
+    document: YamlDocument | None,
+    problems: Problems,
+    engine: str | None,
+) -> Any:
     try:
-        return check(value)
+        return _check_param(name, value, engine)
     except ValueError as error:
         problems.add(_where(keys, document), str(error))
         return None
 
 
+def _check_param(name: str, value: Any, engine: str | None) -> Any:
+    """One parameter's value in its own type; ValueError says what must hold."""
+    if name == "fusion":
+        return _fusion(value, engine)
+    if name in WHOLE_PARAMS:
+        return _whole(int(BOUNDS[name][0]), int(BOUNDS[name][1]))(value)
+    return _real(*BOUNDS[name])(value)
+
+
 def _check_range(
-    name: str, entry: dict[str, Any], keys: tuple[str | int, ...], document: YamlDocument | None, problems: Problems
+    name: str,
+    entry: dict[str, Any],
+    keys: tuple[str | int, ...],
+    document: YamlDocument | None,
+    problems: Problems,
+    engine: str | None,
 ) -> dict[str, Any]:
     before = len(problems.lines)
     try:
@@ -536,7 +584,7 @@ def _check_range(
                 what = _explain(item, tuple(item["loc"]), None)
             problems.add(_where((*keys, *item["loc"]), document), what)
     result: dict[str, Any] = {
-        key: _check_value(name, entry[key], (*keys, key), document, problems)
+        key: _check_value(name, entry[key], (*keys, key), document, problems, engine)
         for key in ("low", "high")
         if key in entry and _is_number(entry[key])
     }
@@ -617,6 +665,48 @@ def _check_together(config: Config, document: YamlDocument | None, problems: Pro
             )
 
 
+def _check_engine(config: Config, document: YamlDocument | None, problems: Problems) -> None:
+    """What the engine cannot express, anywhere in the config: at the top, in `current`, in the search space."""
+    if config.engine is None:
+        return
+    space, base = config.search.space, config.base
+    for keys, params in [((), base), *([(("current",), config.kept)] if config.kept is not None else [])]:
+        for name, reason in refuse_setting(config.engine, params):
+            if keys or name != "semantic_weight" or "fusion" not in space:  # no trial uses the top-level fusion
+                problems.add(_where((*keys, name), document), reason)
+    for name in ("rrf_k", "depth"):
+        for inner, value in _ends_of(space.get(name)):
+            refused = refuse_value(config.engine, name, value)
+            if refused is not None:
+                problems.add(_where(("search", "space", name, *inner), document), refused)
+    entry = space.get("semantic_weight", config.semantic_weight)
+    weighs = entry != ANY_WEIGHT
+    for inner, fusion in _ends_of(space.get("fusion")):
+        if weighs and not rules_of(config.engine).fusions[fusion].weighted:
+            problems.add(
+                _where(("search", "space", "fusion", *inner), document),
+                f"must not stand in a space that searches semantic_weight: {weightless(config.engine, fusion)}",
+            )
+    weighted = rules_of(config.engine).fusions[config.fusion].weighted
+    if "fusion" not in space and "semantic_weight" in space and weighs and not weighted:
+        problems.add(
+            _where(("search", "space", "semantic_weight"), document),
+            f"must be {ANY_WEIGHT}: {weightless(config.engine, config.fusion)}",
+        )
+    shallowest = min((int(value) for _, value in _ends_of(space.get("depth", config.depth))), default=config.depth)
+    if rules_of(config.engine).top_k_within_depth and config.largest_top_k > shallowest and "top_k" in space:
+        problems.add(_where(("search", "space", "top_k"), document), too_many(config.engine, config.largest_top_k, shallowest))
+
+
+def _ends_of(entry: Any) -> list[tuple[tuple[str | int, ...], Any]]:
+    """The values that bound one entry of the space, each with its place below it: a list's, a range's ends, a fixed one."""
+    if isinstance(entry, list):
+        return [((i,), value) for i, value in enumerate(entry)]
+    if isinstance(entry, dict):
+        return [((end,), entry[end]) for end in ("low", "high")]
+    return [] if entry is None else [((), entry)]
+
+
 WEIGHTS_KEYS = (*PARAM_NAMES, "variant", "decision", "interval")
 
 
@@ -633,14 +723,30 @@ def read_weights(path: Path, config: Config) -> Params:
             near = difflib.get_close_matches(str(key), WEIGHTS_KEYS, n=1, cutoff=0.5)
             problems.add(document.where((key,)), f"must be a known key, got {key!r}" + (f"; nearest: {near[0]}" if near else ""))
         elif key in PARAM_NAMES:
-            values[key] = _check_value(key, value, (key,), document, problems)
+            values[key] = value
         elif key == "variant" and value != config.keyword.variant:
             problems.add(
                 document.where((key,)),
                 f"must be the variant of the config's index, {config.keyword.variant}, got {_shown(value)}",
             )
-    if values.get("fusion") == "theoretical" and not config.semantic.normalize:
-        problems.add(document.where(("fusion",)), "must not be theoretical where semantic.normalize is false")
+    params = check_params(values, config, lambda key: document.where((key,)), problems)
     problems.raise_any()
-    base = config.base
-    return Params(**{name: values.get(name, getattr(base, name)) for name in PARAM_NAMES})
+    return params
+
+
+def check_params(values: Mapping[str, Any], config: Config, where: Callable[[str], str], problems: Problems) -> Params:
+    """A setting from outside: what it lacks has the config's values; what does not hold goes into `problems`."""
+    before = len(problems.lines)
+    checked: dict[str, Any] = {}
+    for name, value in values.items():
+        try:
+            checked[name] = _check_param(name, value, config.engine)
+        except ValueError as error:
+            problems.add(where(name), str(error))
+    if checked.get("fusion") == "theoretical" and config.engine is None and not config.semantic.normalize:
+        problems.add(where("fusion"), "must not be theoretical where semantic.normalize is false")
+    params = replace(config.base, **checked)
+    if len(problems.lines) == before:
+        for name, reason in refuse_setting(config.engine, params):
+            problems.add(where(name), reason)
+    return params

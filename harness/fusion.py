@@ -4,7 +4,7 @@ Notation: `w` the semantic weight; `x` a retriever's scores, (n_queries, width),
 document; `held` where it does; `end` the normalised score: what the document is worth when that retriever has all the
 weight. A candidate's fused score is `(1 − w) · keyword_end + w · semantic_end` in float64, in that order, rounded to 12
 decimals so that sums that are equal as fractions tie. By the harness's own rules a weight of exactly 0 or 1 is that
-retriever alone: its own list in its own order.
+retriever alone: its own list in its own order. Engines have other rules (`harness.engines`); `Lines` says which hold.
 
 Unless its docstring says otherwise a function gives 0 to a document that the list does not hold.
 """
@@ -20,19 +20,29 @@ from harness.types import BoolArray, Candidates, FloatArray, IntArray
 
 DECIMALS = 12
 BM25_FLOOR, COSINE_FLOOR = 0.0, -1.0  # the lowest scores there can be (Bruch, Gai and Ingber 2023, TM2C2)
+LOWEST = -1e290  # below every logarithm and every −1/x: the value of a document whose engine's score is 0
 
 
 @dataclass(frozen=True)
 class Lines:
     """Every candidate's two ends, (n_queries, width); ranks are 0 where that list does not hold the document.
 
-    `held` is False for padding: such a column is never returned.
+    `held` is False for padding: such a column is never returned. Among equal scores the lower column goes first.
+
+    `alone`: at a weight of exactly 0 or 1 only that retriever's list is returned; otherwise the formula holds there too.
+    `mean`: the line is the fused score itself (arithmetic), its logarithm (geometric) or −1 / it (harmonic); the last two
+    order as the score does. `own_ends`: the values at exactly 0 and 1 where they are not the line's ends.
+    `rank_constant`: set where the score is no line but 1 / (rank / weight + constant) summed over both lists (Qdrant's RRF).
     """
 
     keyword_end: FloatArray
     semantic_end: FloatArray
     keyword_ranks: IntArray
     semantic_ranks: IntArray
+    alone: bool = True
+    mean: str = "arithmetic"
+    own_ends: tuple[FloatArray, FloatArray] | None = None
+    rank_constant: float | None = None
 
     @property
     def held(self) -> BoolArray:
@@ -153,22 +163,65 @@ FUSIONS: dict[str, Callable[[Candidates, float], Lines]] = {
 }
 
 
+def mix(lines: Lines, weight: float | FloatArray, queries: IntArray | slice = slice(None)) -> FloatArray:
+    """What orders the candidates at a weight between 0 and 1, rounded; -inf for padding, (n_rows, width).
+
+    With `queries` one row a listed query, and `weight` one number or (n_rows, 1).
+    """
+    if lines.rank_constant is None:
+        values = (1 - weight) * lines.keyword_end[queries] + weight * lines.semantic_end[queries]
+    else:
+        values = weighted_reciprocal(lines.keyword_ranks[queries], 1 - weight, lines.rank_constant) + weighted_reciprocal(
+            lines.semantic_ranks[queries], weight, lines.rank_constant
+        )
+    return np.where(lines.held[queries], np.round(values, DECIMALS), -np.inf)
+
+
+def weighted_reciprocal(ranks: IntArray, weight: float | FloatArray, rank_constant: float) -> FloatArray:
+    """1 / (rank / weight + constant) for a weight above 0, 0 where the list does not hold the document."""
+    return np.where(ranks > 0, 1.0 / (np.maximum(ranks, 1) / weight + rank_constant), 0.0)
+
+
 def fuse(lines: Lines, semantic_weight: float) -> FloatArray:
     """Every candidate's fused score at this weight, (n_queries, width); -inf where it is not returned."""
-    if semantic_weight == 0:
-        return np.where(lines.keyword_ranks > 0, lines.keyword_end, -np.inf)
-    if semantic_weight == 1:
-        return np.where(lines.semantic_ranks > 0, lines.semantic_end, -np.inf)
-    scores = (1 - semantic_weight) * lines.keyword_end + semantic_weight * lines.semantic_end
-    return np.where(lines.held, np.round(scores, DECIMALS), -np.inf)
+    if semantic_weight in (0, 1):
+        ranks, end = (
+            (lines.keyword_ranks, lines.keyword_end) if semantic_weight == 0 else (lines.semantic_ranks, lines.semantic_end)
+        )
+        if lines.alone:
+            return np.where(ranks > 0, end, -np.inf)
+        return _as_scores(lines, _at_end(lines, semantic_weight))
+    return _as_scores(lines, mix(lines, semantic_weight))
+
+
+def _at_end(lines: Lines, semantic_weight: float) -> FloatArray:
+    """What orders the candidates at exactly 0 or 1 where the formula holds there too."""
+    side = int(semantic_weight)
+    values = (lines.keyword_end, lines.semantic_end)[side] if lines.own_ends is None else lines.own_ends[side]
+    return np.where(lines.held, np.round(values, DECIMALS), -np.inf)
+
+
+def _as_scores(lines: Lines, values: FloatArray) -> FloatArray:
+    """The engine's scores from the values that order: the exponential of a logarithm, −1 / x; 0 for LOWEST."""
+    if lines.mean == "arithmetic":
+        return values
+    usable = np.isfinite(values) & (values > LOWEST)
+    shown = np.exp(np.where(usable, values, 0.0)) if lines.mean == "geometric" else -1 / np.where(usable, values, -1.0)
+    return np.where(usable, shown, np.where(np.isfinite(values), 0.0, -np.inf))
 
 
 def order_keys(lines: Lines, semantic_weight: float) -> FloatArray:
-    """What the order is made from, larger first, (n_queries, width): the fused score, or at 0 and 1 the list's own rank."""
-    if semantic_weight in (0, 1):
-        ranks = lines.keyword_ranks if semantic_weight == 0 else lines.semantic_ranks
-        return np.where(ranks > 0, -ranks.astype(np.float64), -np.inf)
-    return fuse(lines, semantic_weight)
+    """What the order is made from, larger first, (n_queries, width); -inf where a document is not returned.
+
+    Between 0 and 1 it is the fused score (or what orders as it does). At 0 and 1 it is the list's own rank, or the
+    score where the engine's formula holds there too.
+    """
+    if semantic_weight not in (0, 1):
+        return mix(lines, semantic_weight)
+    if not lines.alone:
+        return _at_end(lines, semantic_weight)
+    ranks = lines.keyword_ranks if semantic_weight == 0 else lines.semantic_ranks
+    return np.where(ranks > 0, -ranks.astype(np.float64), -np.inf)
 
 
 def rank_columns(keys: FloatArray) -> tuple[IntArray, IntArray]:

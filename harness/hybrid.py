@@ -10,7 +10,8 @@ import numpy as np
 
 from harness.bm25 import rank_keyword
 from harness.candidates import at_depth, merge_lists, semantic_lists
-from harness.fusion import FUSIONS, Lines, fuse, order_keys, rank_columns
+from harness.engines import RANK_FUSIONS, apply_rules
+from harness.fusion import Lines, fuse, order_keys, rank_columns
 from harness.measures import Judgements, Ranking, prepare_judgements
 from harness.types import Candidates, Conventions, FloatArray, IntArray, Params, Postings, Qrels
 
@@ -19,6 +20,8 @@ KEPT_LINES = 32  # discrete settings whose lines stay in memory: a sampler comes
 
 class Hybrid:
     """The hybrid search of the used queries, frozen at its candidates; `base` holds the depth, k1 and b of these.
+
+    `engine` names the rules by which it fuses (`harness.engines`); None: the harness's own.
 
     Values are functions of `Params` alone; the object only remembers the lines of recent discrete settings.
     """
@@ -30,12 +33,14 @@ class Hybrid:
         conventions: Conventions,
         base: Params,
         postings: Postings | None = None,
+        engine: str | None = None,
     ) -> None:
         self.candidates = candidates
         self.qrels = qrels
         self.judgements: Judgements = prepare_judgements(qrels, conventions)
         self.base = base
         self.postings = postings
+        self.engine = engine
         self._kept: OrderedDict[Params, tuple[Candidates, Lines, IntArray]] = OrderedDict()
 
     def candidates_for(self, params: Params) -> Candidates:
@@ -53,11 +58,13 @@ class Hybrid:
         return candidates if params.depth == self.base.depth else at_depth(candidates, params.depth)
 
     def setting(self, params: Params) -> tuple[Candidates, Lines, IntArray]:
-        """Candidates, lines and the judged documents' columns ((n_queries, most_judged), -1: not a candidate)."""
-        key = replace(params, semantic_weight=0.0, top_k=1, rrf_k=params.rrf_k if params.fusion == "rrf" else 0)
+        """Candidates, lines and the judged documents' columns ((n_queries, most_judged), -1: not a candidate).
+
+        Columns are in the order in which the engine returns documents of equal score.
+        """
+        key = replace(params, semantic_weight=0.0, top_k=1, rrf_k=params.rrf_k if params.fusion in RANK_FUSIONS else 0)
         if key not in self._kept:
-            candidates = self.candidates_for(params)
-            lines = FUSIONS[params.fusion](candidates, params.rrf_k)
+            candidates, lines = apply_rules(self.candidates_for(params), params, self.engine)
             self._kept[key] = (candidates, lines, find_columns(candidates.rows, self.qrels.rows))
             if len(self._kept) > KEPT_LINES:
                 self._kept.popitem(last=False)
@@ -90,11 +97,14 @@ def rank_judged(lines: Lines, columns: IntArray, semantic_weight: float) -> Rank
 def find_columns(candidate_rows: IntArray, judged_rows: IntArray) -> IntArray:
     """The column of each judged document among the candidates, -1 where it is none; (n_queries, most_judged).
 
-    Candidate rows must be ascending within a query, -1 (padding) anywhere.
+    Candidate rows may stand in any order within a query, with -1 (padding) anywhere.
     """
     query, column = np.nonzero(candidate_rows >= 0)
     span = int(max(candidate_rows.max(initial=0), judged_rows.max(initial=0))) + 1
-    keys = query * span + candidate_rows[query, column]  # ascending: queries are, and rows within a query
+    keys = query * span + candidate_rows[query, column]
+    if (np.diff(keys) < 0).any():  # in order where rows ascend within each query, as they do by the harness's own rules
+        order = np.argsort(keys)
+        keys, column = keys[order], column[order]
     wanted = np.arange(judged_rows.shape[0])[:, None] * span + judged_rows
     if keys.size == 0:
         return np.full(judged_rows.shape, -1, dtype=np.int32)

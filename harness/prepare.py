@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from harness.config import Config, HeldOutFiles
+from harness.engines import rules_of
 from harness.errors import HarnessError
 from harness.files import read_dataset
 from harness.hybrid import Hybrid
@@ -121,7 +122,7 @@ def prepare(
         keep_postings = keep_postings or (also.k1, also.b) != (base.k1, base.b)
     retrieved = retrieve(dataset, config, progress, depth=base.depth, keep_postings=keep_postings)
     timings.lap("retrieval")
-    hybrid = Hybrid(retrieved.candidates, dataset.qrels, config.measures.conventions(), base, retrieved.postings)
+    hybrid = Hybrid(retrieved.candidates, dataset.qrels, config.measures.conventions(), base, retrieved.postings, config.engine)
     held = prepare(config, held_out, progress, timings, also=also) if held_out is not None else None
     return Prepared(config, dataset, retrieved, hybrid, held)
 
@@ -145,11 +146,19 @@ def warn(prepared: Prepared, *, study: bool = True) -> list[str]:
         said.append(f"{len(counts.without_judgements)} prompts have no judgements and are left out of every mean")
     if counts.without_relevant:
         said.append(f"{len(counts.without_relevant)} judged prompts have no relevant document and are left out of every mean")
+    if config.engine is not None:
+        rules = rules_of(config.engine)
+        said += [f"{rules.title}: {rules.caution}"] if rules.caution else []
+        if rules.score_fusion == rules.rank_fusion:
+            said.append(f"{rules.title} fuses ranks only: equal weights are its {rules.rank_fusion} at weight 0.5, as rrf is")
     if not study:
         return said
     fusions = config.search.space.get("fusion", config.fusion)
-    if "none" in (fusions if isinstance(fusions, list) else [fusions]):
-        said.append("fusion none adds raw scores: only right where both retrievers share a scale, and BM25 and cosine do not")
+    added = [f for f in (fusions if isinstance(fusions, list) else [fusions]) if rules_of(config.engine).fusions[f].form == "raw"]
+    if added:
+        said.append(
+            f"fusion {added[0]} adds raw scores: only right where both retrievers share a scale, and BM25 and cosine do not"
+        )
     if config.picks_itself:
         said.append(
             f"{config.objective[0]} never falls as K grows, so a free top_k picks itself: the best trial sits at the upper"

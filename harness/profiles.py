@@ -2,10 +2,11 @@
 
 Notation, for one query: candidate `i` is the line `f_i(w) = (1 − w) · a_i + w · b_i` (`a` the keyword end, `b` the
 semantic end). A judged document `j` changes its rank only where its line crosses another's, at
-`w* = A / (A − B)` with `A = a_i − a_j`, `B = b_i − b_j`. So a query's score is constant on open intervals with points between
-them. A *point* is a weight at which at least one query's score may change; crossings within `SAME_POINT` of each other
-are one point, and those that close to 0 or 1 belong to that end. At a point, and at 0 and 1, the score is what direct
-evaluation gives (rounding ties the crossing lines, and the lower row goes first; at 0 and 1 a retriever stands alone).
+`w* = A / (A − B)` with `A = a_i − a_j`, `B = b_i − b_j`; Qdrant's RRF is no line (`_cross_ranks`). So a query's score is
+constant on open intervals with points between them. A *point* is a weight at which at least one query's score may change;
+crossings within `SAME_POINT` of each other are one point, and those that close to 0 or 1 belong to that end. At a point,
+and at 0 and 1, the score is what direct evaluation gives (rounding ties the crossing lines, and the lower column goes
+first; at 0 and 1 the engine's rule holds, by the harness's own a retriever stands alone).
 
 Profile and direct evaluation agree at the points and at every weight further than
 `SAME_POINT + 1e-12 / |difference of slopes|` from a crossing; a nearer weight counts as the point.
@@ -13,14 +14,15 @@ Profile and direct evaluation agree at the points and at every weight further th
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import itertools
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from scipy import sparse
 
-from harness.fusion import DECIMALS, Lines, order_keys, rank_columns
+from harness.fusion import DECIMALS, Lines, mix, order_keys, rank_columns
 from harness.measures import Judgements, Measure, Ranking, score_queries
 from harness.types import BoolArray, FloatArray, IntArray
 
@@ -28,6 +30,7 @@ SAME_POINT = 1e-9
 ROUNDING = 0.5 * 10.0**-DECIMALS  # two ends this close are one value after rounding
 SAME_SCORE = 1e-12  # sums of the same numbers in another order
 AnyInts = np.ndarray[tuple[int], np.dtype[Any]]
+BISECTIONS = 48  # halvings of [0, 1]: 3.6e-15
 BLOCK = 2_000_000  # elements of (judged document × candidate) at work at once: memory does not grow with the prompts
 
 
@@ -284,23 +287,12 @@ def _follow(lines: Lines, columns: IntArray, matters: BoolArray, block: slice, w
     query, judged = np.nonzero(matters[block])
     query = query + block.start
     column = columns[query, judged]  # of the judged document; from here on one row a judged document: (p, width)
-    held = lines.held[query]
-    a = lines.keyword_end[query] - lines.keyword_end[query, column][:, None]
-    b = lines.semantic_end[query] - lines.semantic_end[query, column][:, None]
-    lower_row = np.arange(held.shape[1]) < column[:, None]
-    tied = (np.abs(a) <= ROUNDING) & (np.abs(b) <= ROUNDING)
-    a_above, b_above = np.where(tied, lower_row, a > 0) & held, np.where(tied, lower_row, b > 0) & held
-    crossing = (a_above != b_above) & held
-    spread = np.where(crossing, a - b, 1.0)
-    weight = np.where(crossing, a / np.where(spread == 0, 1.0, spread), 0.5)
-    starts_above = np.where(crossing & (weight < SAME_POINT), b_above, a_above)
+    starts_above, p, when, change = (_cross_lines if lines.rank_constant is None else _cross_ranks)(lines, query, column)
     starts_above[np.arange(column.size), column] = False  # a document is not above itself
     first = 1 + starts_above.sum(axis=1)
     first_ranks = np.full((block.stop - block.start, matters.shape[1]), np.inf)
     first_ranks[query - block.start, judged] = first
 
-    p, i = np.nonzero(crossing & (weight >= SAME_POINT) & (weight <= 1 - SAME_POINT))
-    when, change = weight[p, i], np.where(b_above[p, i], 1, -1)
     order = np.lexsort((when, p))
     p, when, change = p[order], when[order], change[order]
     total = np.cumsum(change)
@@ -317,6 +309,88 @@ def _follow(lines: Lines, columns: IntArray, matters: BoolArray, block: slice, w
             np.arange(p.size, dtype=np.int32)[kept],
         ),
     )
+
+
+def _cross_lines(lines: Lines, query: AnyInts, column: AnyInts) -> tuple[BoolArray, AnyInts, FloatArray, AnyInts]:
+    """Which candidates are above each judged document at first, (n_judged, width), and its crossings, (n_crossings,).
+
+    A crossing has the judged document's row, the weight, and what it does to its rank: 1 where the other rises above it.
+    """
+    held = lines.held[query]
+    a = lines.keyword_end[query] - lines.keyword_end[query, column][:, None]
+    b = lines.semantic_end[query] - lines.semantic_end[query, column][:, None]
+    lower_row = np.arange(held.shape[1]) < column[:, None]
+    tied = (np.abs(a) <= ROUNDING) & (np.abs(b) <= ROUNDING)
+    a_above, b_above = np.where(tied, lower_row, a > 0) & held, np.where(tied, lower_row, b > 0) & held
+    crossing = (a_above != b_above) & held
+    spread = np.where(crossing, a - b, 1.0)
+    weight = np.where(crossing, a / np.where(spread == 0, 1.0, spread), 0.5)
+    starts_above = np.where(crossing & (weight < SAME_POINT), b_above, a_above)
+    p, i = np.nonzero(crossing & (weight >= SAME_POINT) & (weight <= 1 - SAME_POINT))
+    return starts_above, p, weight[p, i], np.where(b_above[p, i], 1, -1)
+
+
+def _cross_ranks(lines: Lines, query: AnyInts, column: AnyInts) -> tuple[BoolArray, AnyInts, FloatArray, AnyInts]:
+    """As `_cross_lines` where a score is 1 / (r / (1 − w) + c) + 1 / (s / w + c), r and s the ranks (Qdrant's RRF).
+
+    With u = 1 − w the difference of two documents, times all its denominators, is a cubic in w:
+    u · (r_j − r_i) · B_i B_j + w · (s_j − s_i) · A_i A_j, A = r + c u, B = s + c w; in a list that does not hold a document
+    its A (B) is 1 and the difference is that of 1 and 0. Where one document leads in both lists it has no root; else it
+    has one or three, found by bisection between the cubic's turning points.
+    """
+    c = float(lines.rank_constant or 0.0)
+    held = lines.held[query]
+    r, s = lines.keyword_ranks[query].astype(np.float64), lines.semantic_ranks[query].astype(np.float64)
+    own = np.arange(column.size)
+    r_j, s_j = (np.broadcast_to(ranks[own, column][:, None], ranks.shape) for ranks in (r, s))
+    lead_r, lead_s = _lead(r, r_j), _lead(s, s_j)  # above 0 where the candidate leads the judged document in that list
+    starts_above = held & ((lead_r > 0) | ((lead_r == 0) & (lead_s > 0)))
+    p, i = np.nonzero(held & (lead_r * lead_s < 0))
+    r, r_j, s, s_j, lead_r, lead_s = (array[p, i] for array in (r, r_j, s, s_j, lead_r, lead_s))
+
+    def difference(w: FloatArray) -> FloatArray:
+        u = 1 - w
+        below_r = np.where(r > 0, r + c * u, 1.0) * np.where(r_j > 0, r_j + c * u, 1.0)
+        below_s = np.where(s > 0, s + c * w, 1.0) * np.where(s_j > 0, s_j + c * w, 1.0)
+        value: FloatArray = u * lead_r * below_s + w * lead_s * below_r
+        return value
+
+    bounds = [np.zeros(p.size), *_turning_points(difference, p.size), np.ones(p.size)]
+    parts = []
+    for low, high in itertools.pairwise(bounds):
+        before, after = difference(low), difference(high)
+        crosses = (before > 0) != (after > 0)
+        rises = (after > 0).astype(np.int64) * 2 - 1
+        for _ in range(BISECTIONS):
+            middle = (low + high) / 2
+            same = (difference(middle) > 0) == (before > 0)
+            low, high = np.where(same, middle, low), np.where(same, high, middle)
+        parts.append((p[crosses], ((low + high) / 2)[crosses], rises[crosses]))
+    p, when, change = (np.concatenate(arrays) for arrays in zip(*parts, strict=True))
+    return starts_above, p, when, change
+
+
+def _lead(ranks: FloatArray, other: FloatArray) -> FloatArray:
+    """By how much a rank leads another (other − rank); 1 or −1 against a document that the list does not hold."""
+    lead: FloatArray = np.where((ranks > 0) & (other > 0), other - ranks, np.sign(ranks) - np.sign(other))
+    return lead
+
+
+def _turning_points(cubic: Callable[[FloatArray], FloatArray], n: int) -> list[FloatArray]:
+    """Where each of n cubics turns inside [0, 1], ascending, two each; a turn outside is at the nearer end.
+
+    The coefficients come from the values at 0, 1/3, 2/3 and 1.
+    """
+    at = [cubic(np.full(n, w)) for w in (0.0, 1 / 3, 2 / 3, 1.0)]
+    x3 = 4.5 * (at[3] - 3 * at[2] + 3 * at[1] - at[0])
+    x2 = 4.5 * (2 * at[0] - 5 * at[1] + 4 * at[2] - at[3])
+    x1 = -5.5 * at[0] + 9 * at[1] - 4.5 * at[2] + at[3]
+    root = np.sqrt(np.maximum(4 * x2**2 - 12 * x3 * x1, 0.0))
+    q = -0.5 * (2 * x2 + np.where(x2 < 0, -root, root))  # the stable form of both roots of 3 x3 w² + 2 x2 w + x1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        turns = np.stack([np.nan_to_num(q / (3 * x3)), np.nan_to_num(x1 / q)])
+    ordered: FloatArray = np.sort(np.clip(turns, 0.0, 1.0), axis=0)
+    return [ordered[0], ordered[1]]
 
 
 def _lowest_at_points(p: AnyInts, when: FloatArray, rank: AnyInts, change: AnyInts) -> AnyInts:
@@ -384,8 +458,7 @@ def _ranks_at_points(
         step, judged = np.divmod(pairs[start : start + chunk], columns.shape[1])
         query, weight = steps.query[step], points[steps.point[step]][:, None]
         column = columns[query, judged][:, None]
-        scores = np.round((1 - weight) * lines.keyword_end[query] + weight * lines.semantic_end[query], DECIMALS)
-        scores = np.where(lines.held[query], scores, -np.inf)
+        scores = mix(lines, weight, query)
         own = np.take_along_axis(scores, column, axis=1)
         above = (scores > own) | ((scores == own) & (np.arange(scores.shape[1]) < column))
         ranks[step, judged] = 1 + above.sum(axis=1)

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from harness.config import PARAM_NAMES, Config
+from harness.engines import RANK_FUSIONS, rules_of
 from harness.errors import HarnessError
 from harness.files import write_arrays, write_beside, write_text
 from harness.insight import Holes, rank_holes
@@ -77,7 +78,7 @@ def write_trials(path: Path, trials: Sequence[Trial], config: Config) -> None:
         row: dict[str, Any] = {"number": trial.number, "state": trial.state}
         for name in params:
             drawn = trial.state == "COMPLETE" or name in trial.params
-            used = name != "rrf_k" or full.fusion == "rrf"
+            used = name != "rrf_k" or full.fusion in RANK_FUSIONS
             row[name] = getattr(full, name) if drawn and used else None
         row |= dict(zip(objectives, trial.values, strict=False))
         row |= {name: trial.logged.get(name) for name in logged}
@@ -221,7 +222,10 @@ def describe_measures(config: Config) -> dict[str, str]:
         **{name: describe(name, conventions) for name in MEASURES},
         "objective": " and ".join(config.objective) + " on the list as cut at top_k",
         "name@K": "describes the uncut ranking; every mean is over the used prompts, each counting once",
-        "ties": "score (fused: rounded to 12 decimals), then document id in code-point order",
+        "ties": "score (fused: rounded to 12 decimals), then document id in code-point order"
+        + (
+            ", but for fused lists as the engine meets them, the keyword list first" if rules_of(config.engine).first_seen else ""
+        ),
         "ap_denominator": conventions.ap_denominator,
         "precision_denominator": conventions.precision_denominator,
         "gain": conventions.gain,

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from harness.config import WHOLE_PARAMS, Config
+from harness.engines import RANK_FUSIONS
 from harness.types import Params
 
 MOST_VALUES = 6  # of one discrete parameter in the coarse choice
@@ -44,7 +45,7 @@ def count_points(config: Config) -> int | None:
         counts[name] = len(list_values(name, {**entry, "step": entry.get("step", 1)} if isinstance(entry, dict) else entry))
     rest = math.prod(n for name, n in counts.items() if name not in ("fusion", "rrf_k"))
     fusions = list_values("fusion", space.get("fusion", config.fusion))
-    return rest * sum(counts.get("rrf_k", 1) if fusion == "rrf" else 1 for fusion in fusions)
+    return rest * sum(counts.get("rrf_k", 1) if fusion in RANK_FUSIONS else 1 for fusion in fusions)
 
 
 def fixed_values(config: Config) -> dict[str, Any]:
@@ -53,8 +54,8 @@ def fixed_values(config: Config) -> dict[str, Any]:
 
 
 def effective(params: Params) -> Params:
-    """The same setting with one name for equal ones: rrf_k counts only for rrf."""
-    return params if params.fusion == "rrf" else replace(params, rrf_k=0)
+    """The same setting with one name for equal ones: rrf_k counts only where ranks are fused."""
+    return params if params.fusion in RANK_FUSIONS else replace(params, rrf_k=0)
 
 
 def space_values(config: Config, name: str) -> list[Any]:
@@ -82,7 +83,7 @@ def list_settings(config: Config, values: Mapping[str, list[Any]]) -> list[Param
     made: dict[Params, Params] = {}
     for combination in itertools.product(*(values[name] for name in DISCRETE)):
         params = replace(home, **dict(zip(DISCRETE, combination, strict=True)))
-        made.setdefault(effective(params), params if params.fusion == "rrf" else replace(params, rrf_k=home.rrf_k))
+        made.setdefault(effective(params), params if params.fusion in RANK_FUSIONS else replace(params, rrf_k=home.rrf_k))
 
     def distance(params: Params) -> tuple[int, int]:
         apart = [_places(values[name], getattr(params, name), getattr(home, name)) for name in DISCRETE]
@@ -110,7 +111,7 @@ def count_settings(config: Config) -> int | None:
             return None
     lengths = {name: len(space_values(config, name)) for name in DISCRETE}
     fusions = space_values(config, "fusion")
-    return lengths["depth"] * lengths["k1"] * lengths["b"] * sum(lengths["rrf_k"] if f == "rrf" else 1 for f in fusions)
+    return lengths["depth"] * lengths["k1"] * lengths["b"] * sum(lengths["rrf_k"] if f in RANK_FUSIONS else 1 for f in fusions)
 
 
 def coarse_settings(config: Config, limit: int) -> list[Params]:
@@ -156,9 +157,9 @@ def weight_range(config: Config) -> tuple[float, float]:
 
 
 def holds_setting(config: Config, params: Params) -> bool:
-    """Whether the space holds this setting's discrete side (rrf_k counted only for rrf)."""
+    """Whether the space holds this setting's discrete side (rrf_k counted only where ranks are fused)."""
     for name in DISCRETE:
-        if name == "rrf_k" and params.fusion != "rrf":
+        if name == "rrf_k" and params.fusion not in RANK_FUSIONS:
             continue
         entry, value = config.search.space.get(name, getattr(config.base, name)), getattr(params, name)
         if isinstance(entry, dict) and "step" not in entry:

@@ -28,6 +28,7 @@ from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 from optuna.trial import FrozenTrial, TrialState
 
 from harness.config import PARAM_NAMES, WHOLE_PARAMS, Config
+from harness.engines import RANK_FUSIONS
 from harness.errors import HarnessError, SurroundingsError
 from harness.space import count_points, effective, fixed_values, list_grid
 from harness.types import Params
@@ -125,10 +126,10 @@ class SeededByTrial(BaseSampler):
 
 
 def suggest_params(trial: optuna.Trial, space: Mapping[str, Any], base: Params) -> Params:
-    """Draw what the space names, in a fixed order; `rrf_k` only when the fusion is rrf. The rest is the base's."""
+    """Draw what the space names, in a fixed order; `rrf_k` only when ranks are fused. The rest is the base's."""
     drawn: dict[str, Any] = {}
     for name in PARAM_NAMES:
-        if name not in space or (name == "rrf_k" and drawn.get("fusion", base.fusion) != "rrf"):
+        if name not in space or (name == "rrf_k" and drawn.get("fusion", base.fusion) not in RANK_FUSIONS):
             continue
         entry = space[name]
         if isinstance(entry, list):
@@ -351,7 +352,7 @@ def run_trials(
 
 
 def _exhausted(study: optuna.Study, config: Config) -> bool:
-    """Whether grid or bruteforce has visited every point of the space (the conditional rrf_k counted only for rrf)."""
+    """Whether grid or bruteforce has visited every point of the space (rrf_k counted only where ranks are fused)."""
     return len({effective(replace(config.base, **t.params, **fixed_values(config))) for t in list_trials(study)}) >= (
         count_points(config) or 0
     )

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from harness.engines import ALONE, rules_of
 from harness.hybrid import Hybrid
 from harness.measures import Judgements, Measure, Ranking, score_all, score_queries
 from harness.types import FloatArray, Params
-
-EQUAL_FUSION, RANK_FUSION, RANK_CONSTANT = "minmax", "rrf", 60
 
 
 @dataclass(frozen=True)
@@ -35,14 +34,20 @@ class System:
         return {**values, "queries_without_results": self.queries_without_results}
 
 
-def baseline_params(base: Params, top_k: int) -> dict[str, Params]:
-    """The baselines at the top-level values: each retriever alone, equal weights, and RRF with its usual constant."""
-    at = replace(base, top_k=top_k, fusion=EQUAL_FUSION)
+def baseline_params(base: Params, top_k: int, engine: str | None = None) -> dict[str, Params]:
+    """The baselines at the top-level values: each retriever alone, equal weights, and RRF with its usual constant.
+
+    Under an engine `equal` is its first fusion of scores (of ranks, where it has none) and `rrf` its fusion of ranks with its
+    default constant; a retriever alone is its own list, whatever the engine does with a weight of 0.
+    """
+    rules = rules_of(engine)
+    at = replace(base, top_k=top_k, fusion=rules.score_fusion, rrf_k=rules.rrf_k)
+    alone = replace(at, fusion=ALONE)
     return {
-        "keyword": replace(at, semantic_weight=0.0),
-        "semantic": replace(at, semantic_weight=1.0),
+        "keyword": replace(alone, semantic_weight=0.0),
+        "semantic": replace(alone, semantic_weight=1.0),
         "equal": replace(at, semantic_weight=0.5),
-        "rrf": replace(at, semantic_weight=0.5, fusion=RANK_FUSION, rrf_k=RANK_CONSTANT),
+        "rrf": replace(at, semantic_weight=0.5, fusion=rules.rank_fusion),
     }
 
 

@@ -147,7 +147,7 @@ class Postings:
 
 @dataclass(frozen=True)
 class Params:
-    """The query-time parameters of one trial; `rrf_k` counts only for rrf."""
+    """The query-time parameters of one trial; `rrf_k` counts only where ranks are fused."""
 
     semantic_weight: float = 0.5
     top_k: int = 10

@@ -21,6 +21,7 @@ import harness.hybrid
 from harness.bm25 import rank_keyword
 from harness.candidates import merge_lists
 from harness.config import Keyword
+from harness.engines import apply_rules
 from harness.files import pad_qrels, read_qrels
 from harness.fusion import FUSIONS
 from harness.hybrid import KEPT_LINES, Hybrid, find_columns
@@ -276,19 +277,14 @@ def test_b12_twenty_trials_over_the_weight_search_and_normalise_once(monkeypatch
     hybrid = make_searched(6)
     calls: list[str] = []
 
-    def counted(fusion: str) -> object:
-        made = FUSIONS[fusion]
-
-        def fuse(candidates: Candidates, rrf_k: float) -> object:
-            calls.append(fusion)
-            return made(candidates, rrf_k)
-
-        return fuse
+    def counted(candidates: Candidates, params: Params, engine: str | None) -> object:
+        calls.append(params.fusion)
+        return apply_rules(candidates, params, engine)
 
     def refuse(*args: object, **kwargs: object) -> None:
         raise AssertionError("a trial over the weight must not search or merge again")
 
-    monkeypatch.setattr(harness.hybrid, "FUSIONS", {fusion: counted(fusion) for fusion in FUSIONS})
+    monkeypatch.setattr(harness.hybrid, "apply_rules", counted)
     for name in ("rank_keyword", "merge_lists", "semantic_lists", "at_depth"):
         monkeypatch.setattr(harness.hybrid, name, refuse)
     rankings = [hybrid.rank(Params(semantic_weight=i / 19, depth=6)).ranks for i in range(20)]

@@ -76,7 +76,7 @@ def evaluate(
     dataset, _ = split_held_out(config, read_data(config))  # held-out prompts are for tune's verdict alone
     foreign = read_foreign_runs(runs, dataset, ties)
     prepared = prepare(config, dataset, progress, Timings(), also=params)
-    settings = baseline_params(config.base, params.top_k)
+    settings = baseline_params(config.base, params.top_k, config.engine)
     if config.kept is not None:
         settings["current"] = config.kept
     if not runs:

@@ -22,6 +22,7 @@ from harness.decide import (
     profiles_of,
     units_of,
 )
+from harness.engines import RANK_FUSIONS
 from harness.inference import Comparison, compare, mean_interval
 from harness.insight import Holes, compare_groups, find_holes, plan_labels, weigh_groups, worst_losses
 from harness.measures import parse_measure, score_queries
@@ -68,7 +69,10 @@ def judge(prepared: Prepared, trials: Sequence[Trial], best: Trial, progress: Pr
     pick = make_pick(hybrid, config, units, params_of(best, config))
     top_k = pick.params.top_k
     kept = "current" if config.kept is not None else "equal"
-    settings = {**baseline_params(config.base, top_k), **({"current": config.kept} if config.kept is not None else {})}
+    settings = {
+        **baseline_params(config.base, top_k, config.engine),
+        **({"current": config.kept} if config.kept is not None else {}),
+    }
     measure = config.objectives[0]
     curve = mean_curve(profiles_of(hybrid, pick.params, measure, [top_k])[0])
     fitted = cross_fit(hybrid, config, units, pick.shelf, progress)
@@ -107,7 +111,7 @@ def weights_to_run(judged: Judged, config: Config) -> tuple[Params, dict[str, An
 def params_as_dict(params: Params) -> dict[str, Any]:
     """Every parameter by name; `rrf_k` only where it counts."""
     data = dict(vars(params))
-    if params.fusion != "rrf":
+    if params.fusion not in RANK_FUSIONS:
         data.pop("rrf_k")
     return data
 

@@ -12,8 +12,9 @@ from harness import keyword, semantic
 from harness.bm25 import rank_keyword
 from harness.candidates import merge_lists
 from harness.config import Config, load_config, read_weights
+from harness.engines import apply_rules
 from harness.errors import HarnessError
-from harness.fusion import FUSIONS, fuse, order_keys
+from harness.fusion import fuse, order_keys
 from harness.prepare import read_data
 from harness.progress import Progress, Silence
 from harness.retrieve import embeddings, keyword_index, rows_with_text
@@ -71,8 +72,7 @@ def search(
     semantic_list, _ = semantic.rank_semantic(
         documents, query, depth=params.depth, factory=config.semantic.index, rows=rows_with_text(dataset.texts)
     )
-    candidates = merge_lists(keyword_list, semantic_list)
-    lines = FUSIONS[params.fusion](candidates, params.rrf_k)
+    candidates, lines = apply_rules(merge_lists(keyword_list, semantic_list), params, config.engine)
     keys, scores = order_keys(lines, params.semantic_weight)[0], fuse(lines, params.semantic_weight)[0]
     grades = {} if same is None else dict(zip(dataset.qrels.rows[same], dataset.qrels.grades[same], strict=True))
     results = []

@@ -24,9 +24,10 @@ from harness import record
 from harness.commands.judge import Judged, judge, params_as_dict, summarize_judgement, weights_to_run
 from harness.config import Config, HeldOutFiles, load_config
 from harness.decide import profiles_of
+from harness.engines import apply_rules, rules_of
 from harness.errors import HarnessError, InterruptedStudyError, SurroundingsError
 from harness.files import write_text
-from harness.fusion import FUSIONS, order_keys
+from harness.fusion import order_keys
 from harness.measures import Measure, score_queries
 from harness.prepare import Prepared, Timings, prepare, read_data, split_held_out, warn
 from harness.profiles import find_optimum, mean_curve, restrict
@@ -131,6 +132,8 @@ def identify(config: Config, dataset: Dataset, held_out: Dataset | None = None) 
     data["search"].pop("timeout")
     data["semantic"].pop("device")
     data.pop("name")
+    if data["engine"] is None:
+        data.pop("engine")
     data.pop("collection")  # the contents count, not where they lie
     identity = {
         f"{key}.{inner}": value for key in ("keyword", "semantic", "measures", "search") for inner, value in data.pop(key).items()
@@ -284,6 +287,8 @@ def settle(prepared: Prepared, folder: Path, trials: list[Trial], legs: Legs, no
         "trials": {state: sum(t.state == state for t in trials) for state in ("COMPLETE", "FAIL")},
         "systems": {system.name: system.means() for system in systems},
     }
+    if config.engine is not None:
+        summary["engine"] = describe_engine(config.engine)
     if best is not None and judged is not None:
         summary["best_trial"] = {
             "number": best.number,
@@ -301,6 +306,21 @@ def settle(prepared: Prepared, folder: Path, trials: list[Trial], legs: Legs, no
     return TuneResult(folder, config, summary, systems, judged, table, tuple(trials), legs, tuple(notes))
 
 
+def describe_engine(name: str) -> dict[str, Any]:
+    """The rules that the study fused by: the engine, the version that they were read from, its baselines."""
+    rules = rules_of(name)
+    return {
+        "name": name,
+        "title": rules.title,
+        "version": rules.version,
+        "source": rules.source,
+        "equal": rules.score_fusion,
+        "rrf": rules.rank_fusion,
+        "rrf_k": rules.rrf_k,
+        "ties": rules.ties,
+    }
+
+
 def counted_out(prepared: Prepared) -> dict[str, int]:
     """How many prompts are held out; nothing where none is."""
     held = prepared.held_out
@@ -309,7 +329,7 @@ def counted_out(prepared: Prepared) -> dict[str, int]:
 
 def settings_of(config: Config, top_k: int) -> dict[str, Params]:
     """The baselines at this top_k, and today's setting where the config names it."""
-    settings = baseline_params(config.base, top_k)
+    settings = baseline_params(config.base, top_k, config.engine)
     if config.kept is not None:
         settings["current"] = config.kept
     return settings
@@ -471,6 +491,6 @@ def time_fusion(prepared: Prepared, params: Params) -> list[float]:
     for i in range(min(TIMED, candidates.rows.shape[0])):
         one = Candidates(*(array[i : i + 1] for array in vars(candidates).values()))
         started = time.perf_counter()
-        order_keys(FUSIONS[params.fusion](one, params.rrf_k), params.semantic_weight).argsort(axis=1)
+        order_keys(apply_rules(one, params, prepared.config.engine)[1], params.semantic_weight).argsort(axis=1)
         seconds.append(time.perf_counter() - started)
     return seconds

@@ -1,0 +1,97 @@
+"""`export`: a study's setting as the engine's own configuration, and a fixture to prove that the engine orders alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from harness.engines import NotTheSameError, convert, rules_of
+from harness.errors import HarnessError
+from harness.exports import EXPORTS, Setting
+from harness.files import write_text
+from harness.folder import Stored, read_study, setting_of
+from harness.parity import fixture_files, make_fixture
+
+PLAIN = ("json", "yaml")  # the setting under the rules that it was tuned under, for any program
+
+
+@dataclass(frozen=True)
+class Export:
+    """The exported text, the setting behind it, and the parity fixture's folder (None: none was asked for)."""
+
+    text: str
+    setting: Setting
+    folder: Path | None = None
+
+
+def export(study: str | Path, *, to: str, setting: str = "recommended", parity: str | Path | None = None) -> Export:
+    """A setting of a finished study in the engine's own words; with `parity` also a fixture, written into that folder.
+
+    A setting that was tuned under other rules is converted only where the order is provably the same. HarnessError for that,
+    for an unknown study, engine or setting, and for a fixture's folder that holds something else.
+    """
+    if to not in EXPORTS:
+        raise HarnessError(f"--to: must be one of {', '.join(EXPORTS)}, got {to!r}")
+    stored = read_study(study)
+    params = setting_of(stored, setting)
+    target = stored.config.engine if to in PLAIN else to
+    try:
+        params, notes = convert(params, stored.config.engine, target)
+    except NotTheSameError as error:
+        name = stored.config.name
+        raise HarnessError(
+            f"{stored.folder}: its setting cannot run on {rules_of(target).title} in the same order: {error}. Tune under its"
+            f" rules: set `engine: {to}` and its fusions in the config, and run tune with --name {name}-{to}"
+        ) from None
+    made = Setting(
+        study=stored.config.name,
+        params=params,
+        engine=target,
+        keyword=describe_keyword(stored, params.k1, params.b),
+        semantic=describe_semantic(stored),
+        dimension=dimension_of(stored),
+        notes=(f"this is the setting called {setting}{describe_decision(stored, setting)}", *notes),
+    )
+    text = EXPORTS[to](made)
+    return Export(text, made, write_parity(made, to, text, Path(parity)) if parity is not None else None)
+
+
+def describe_keyword(stored: Stored, k1: float, b: float) -> str:
+    """What made the keyword lists, in words."""
+    keyword = stored.config.keyword
+    return f"BM25 ({keyword.variant}, k1 {k1:g}, b {b:g}, analyzer {keyword.analyzer}) over title and text"
+
+
+def describe_semantic(stored: Stored) -> str:
+    """What made the semantic lists, in words."""
+    semantic = stored.config.semantic
+    product = "cosine" if semantic.normalize else "inner product"
+    return f"the {product} of {semantic.model} (index {semantic.index})"
+
+
+def dimension_of(stored: Stored) -> int:
+    """The dimension of the study's vectors."""
+    try:
+        return int(stored.summary["index"]["semantic"]["dimension"])
+    except (KeyError, TypeError, ValueError):
+        raise HarnessError(f"{stored.folder / 'summary.json'}: must have index.semantic.dimension; run tune again") from None
+
+
+def describe_decision(stored: Stored, setting: str) -> str:
+    """What the study decided, where the setting is the recommended one."""
+    verdict = stored.summary.get("verdict")
+    decision = verdict.get("decision") if isinstance(verdict, dict) else None
+    return f" (verdict: {decision})" if setting == "recommended" and decision in ("adopt", "keep", "undecided") else ""
+
+
+def write_parity(setting: Setting, engine: str, text: str, folder: Path) -> Path:
+    """Write the fixture into a folder that is empty, or holds an older fixture; HarnessError else."""
+    if engine in PLAIN:
+        raise HarnessError(f"--parity: needs an engine to ask, got --to {engine}")
+    if folder.exists() and not folder.is_dir():
+        raise HarnessError(f"{folder}: must be a folder or free, got a file; name another one")
+    if folder.is_dir() and any(folder.iterdir()) and not (folder / "expected.json").is_file():
+        raise HarnessError(f"{folder}: must be empty or an older fixture, got other files; name another folder")
+    for name, content in fixture_files(make_fixture(setting.params, engine), engine, text).items():
+        write_text(folder / name, content)
+    return folder

@@ -1,0 +1,572 @@
+"""What each engine computes when it fuses: one table of rules, each with its source and the version it was read from. Pure.
+
+Notation as in `harness.fusion`: `w` the semantic weight, `x` one list's scores, `r` a rank from 1, `n` a normalised score.
+A fusion is known by the engine's own name for it. `rrf_k` is counted everywhere as in 1 / (rrf_k + r): an engine that
+writes 1 / (60 + rank from 0) has 59 here. Scores are float64; engines that compute in single precision may tie more.
+
+Two rules of one `form` give every candidate the same score, up to one positive factor, at 0 < w < 1: that is what lets a
+setting that was tuned under one of them run under the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from harness.candidates import by_first_seen
+from harness.fusion import (
+    FUSIONS,
+    LOWEST,
+    Lines,
+    dbsf,
+    divide,
+    highest,
+    l2,
+    lowest,
+    minmax,
+    moments,
+    raw,
+    reciprocal,
+)
+from harness.types import BoolArray, Candidates, FloatArray, Params
+
+Normalise = Callable[[FloatArray, BoolArray], FloatArray]
+MakeLines = Callable[[Candidates, float], Lines]
+
+ALONE = "alone"  # the fusion of the baselines keyword and semantic: that retriever's own list, whatever the engine
+BY_ID, FIRST_SEEN, UNKNOWN = "by id", "first seen", "unknown"  # the order of equal scores
+ANY_WEIGHT = 0.5  # the weight of a fusion that has none
+OPENSEARCH_FLOOR = 0.001  # MIN_SCORE of its normalisers: a document that was found never scores 0
+ELASTICSEARCH_EPSILON = 1e-6  # below this range or norm its normalisers keep the raw score
+
+
+@dataclass(frozen=True)
+class Rule:
+    """One fusion: its lines, and what a person must know. `weighted` is False where the engine takes no weights."""
+
+    lines: MakeLines
+    form: str
+    formula: str
+    by_rank: bool = False
+    weighted: bool = True
+
+
+@dataclass(frozen=True)
+class Engine:
+    """An engine's fusions by its own names (the first is the default here), and what its settings can hold.
+
+    `rrf_k` is the default constant, `rrf_k_range` what can be set (both ends the same: it is fixed). `depth_name` is where the
+    depth goes. `alone`: at a weight of exactly 0 or 1 one list alone is returned. `ties` is the order of equal scores: by
+    id; as the engine meets them, the keyword list first; or unknown before indexing (Lucene's document numbers, say),
+    where the id stands in for it. `caution` is what a person must know of the engine before believing a number.
+    """
+
+    title: str
+    version: str
+    source: str
+    fusions: Mapping[str, Rule]
+    depth_name: str
+    rrf_k: int = 60
+    rrf_k_range: tuple[int, int] = (1, 1_000_000)
+    most_depth: int = 1_000_000
+    top_k_within_depth: bool = False
+    alone: bool = False
+    ties: str = UNKNOWN
+    caution: str = ""
+
+    @property
+    def first_seen(self) -> bool:
+        """Whether equal scores keep the order in which the engine meets them, the keyword list first."""
+        return self.ties == FIRST_SEEN
+
+    @property
+    def default_fusion(self) -> str:
+        """The first of the table."""
+        return next(iter(self.fusions))
+
+    @property
+    def score_fusion(self) -> str:
+        """The first fusion of scores; its rank fusion where it has none."""
+        return next((name for name, rule in self.fusions.items() if not rule.by_rank), self.rank_fusion)
+
+    @property
+    def rank_fusion(self) -> str:
+        """Its fusion of ranks."""
+        return next(name for name, rule in self.fusions.items() if rule.by_rank)
+
+
+# --- the engines' own normalisers; the rest are those of harness.fusion ---------------------------------------------
+
+
+def opensearch_min_max(x: FloatArray, held: BoolArray) -> FloatArray:
+    """minmax, a constant list 1; a result of 0 becomes .001 (MinMaxScoreNormalizationTechnique)."""
+    scaled = minmax(x, held)
+    return np.where(held & (scaled == 0), OPENSEARCH_FLOOR, scaled)
+
+
+def opensearch_z_score(x: FloatArray, held: BoolArray) -> FloatArray:
+    """(x − μ) / sample σ, at most 0 becomes .001; σ = 0 gives the raw minimum, x = μ the raw maximum.
+
+    (ZScoreNormalizationTechnique.)
+    """
+    mean, deviation = moments(x, held, sample=True)
+    high, low = (np.broadcast_to(end, x.shape) for end in (highest(x, held), lowest(x, held)))
+    z = divide(x - mean, np.broadcast_to(deviation, x.shape), 0.0)
+    z = np.where(z <= 0, OPENSEARCH_FLOOR, z)
+    z = np.where(np.broadcast_to(deviation, x.shape) == 0, low, np.where(x == mean, high, z))
+    return np.where(held, z, 0.0)
+
+
+def elasticsearch_minmax(x: FloatArray, held: BoolArray) -> FloatArray:
+    """minmax; a range below 1e-6 gives 1 (MinMaxScoreNormalizer since 8.18.3 and 9.1; before, it kept the raw minimum)."""
+    low, high = (np.where(np.isfinite(end), end, 0.0) for end in (lowest(x, held), highest(x, held)))
+    return np.where(held, np.where(high - low < ELASTICSEARCH_EPSILON, 1.0, minmax(x, held)), 0.0)
+
+
+def elasticsearch_l2_norm(x: FloatArray, held: BoolArray) -> FloatArray:
+    """x / ‖x‖; a norm below 1e-6 keeps the raw score (L2ScoreNormalizer)."""
+    norm = np.sqrt((np.where(held, x, 0.0) ** 2).sum(axis=1, keepdims=True))
+    return np.where(held, np.where(norm < ELASTICSEARCH_EPSILON, x, l2(x, held)), 0.0)
+
+
+def vespa_normalize_linear(x: FloatArray, held: BoolArray) -> FloatArray:
+    """minmax, a constant list .5 (LinearNormalizer)."""
+    low = lowest(x, held)
+    return np.where(held, divide(x - low, highest(x, held) - low, 0.5), 0.0)
+
+
+def llamaindex_relative_score(x: FloatArray, held: BoolArray) -> FloatArray:
+    """minmax, a constant list 1 where its score is above 0, else 0 (QueryFusionRetriever._relative_score_fusion)."""
+    low, high = lowest(x, held), highest(x, held)
+    flat = np.where(high > 0, 1.0, 0.0)
+    return np.where(held, np.where(high > low, minmax(x, held), flat), 0.0)
+
+
+def llamaindex_dist_based_score(x: FloatArray, held: BoolArray) -> FloatArray:
+    """(x − (μ − 3σ)) / 6σ with the population σ, not cut off; a constant list as in relative_score."""
+    mean, deviation = moments(x, held, sample=False)
+    flat = np.where(highest(x, held) > 0, 1.0, 0.0)
+    six = np.broadcast_to(6 * deviation, x.shape)
+    return np.where(held, np.where(six > 0, divide(x - (mean - 3 * deviation), six, 0.0), flat), 0.0)
+
+
+def haystack_distribution(x: FloatArray, held: BoolArray) -> FloatArray:
+    """(x − (μ − 3σ)) / 6σ with the population σ; a constant list keeps its raw scores."""
+    mean, deviation = moments(x, held, sample=False)
+    six = np.broadcast_to(6 * deviation, x.shape)
+    return np.where(held, np.where(six > 0, divide(x - (mean - 3 * deviation), six, 0.0), x), 0.0)
+
+
+# --- from two normalised lists, or two lists of ranks, to lines ---------------------------------------------------------
+
+
+def _normalised(candidates: Candidates, normalise: Normalise) -> tuple[FloatArray, FloatArray]:
+    return (
+        normalise(candidates.keyword_scores, candidates.keyword_ranks > 0),
+        normalise(candidates.semantic_scores, candidates.semantic_ranks > 0),
+    )
+
+
+def weighted_sum(normalise: Normalise, *, alone: bool = False) -> MakeLines:
+    """(1 − w) · n_keyword + w · n_semantic; a missing document adds 0 and its weight still divides."""
+
+    def lines(candidates: Candidates, rrf_k: float) -> Lines:
+        return Lines(*_normalised(candidates, normalise), candidates.keyword_ranks, candidates.semantic_ranks, alone=alone)
+
+    return lines
+
+
+def opensearch_arithmetic_mean(normalise: Normalise) -> MakeLines:
+    """`weighted_sum`, but that a normalised score below 0 is left out with its weight (ArithmeticMeanScoreCombinationTechnique).
+
+    Only l2 can give one, and only to a score below 0, which no Lucene query has.
+    """
+
+    def lines(candidates: Candidates, rrf_k: float) -> Lines:
+        keyword, semantic = _normalised(candidates, normalise)
+        return Lines(
+            np.where(keyword < 0, np.maximum(semantic, 0.0), keyword),
+            np.where(semantic < 0, np.maximum(keyword, 0.0), semantic),
+            candidates.keyword_ranks,
+            candidates.semantic_ranks,
+            alone=False,
+            own_ends=(np.maximum(keyword, 0.0), np.maximum(semantic, 0.0)),
+        )
+
+    return lines
+
+
+def skipping_mean(normalise: Normalise, mean: str) -> MakeLines:
+    """The geometric or harmonic mean over the lists that score the document above 0: a missing one is skipped, not punished.
+
+    The lines are those of ln n or −1 / n, so a document of one list is level at every weight between 0 and 1; where
+    all the weight is on a list that does not score it, its score is 0.
+    """
+
+    def lines(candidates: Candidates, rrf_k: float) -> Lines:
+        own = []
+        for n in _normalised(candidates, normalise):
+            usable = n > 0
+            value = np.log(np.where(usable, n, 1.0)) if mean == "geometric" else -1 / np.where(usable, n, 1.0)
+            own.append(np.where(usable, np.maximum(value, LOWEST / 2), LOWEST))
+        keyword, semantic = own
+        return Lines(
+            np.where(keyword > LOWEST, keyword, semantic),
+            np.where(semantic > LOWEST, semantic, keyword),
+            candidates.keyword_ranks,
+            candidates.semantic_ranks,
+            alone=False,
+            mean=mean,
+            own_ends=(keyword, semantic),
+        )
+
+    return lines
+
+
+def unweighted_sum(normalise: Normalise) -> MakeLines:
+    """n_keyword + n_semantic at every weight."""
+
+    def lines(candidates: Candidates, rrf_k: float) -> Lines:
+        total = np.add(*_normalised(candidates, normalise))
+        return Lines(total, total, candidates.keyword_ranks, candidates.semantic_ranks, alone=False)
+
+    return lines
+
+
+def highest_of(normalise: Normalise) -> MakeLines:
+    """The higher of the lists' normalised scores, at every weight; a missing document has the other list's."""
+
+    def lines(candidates: Candidates, rrf_k: float) -> Lines:
+        keyword, semantic = _normalised(candidates, normalise)
+        keyword = np.where(candidates.keyword_ranks > 0, keyword, -np.inf)
+        semantic = np.where(candidates.semantic_ranks > 0, semantic, -np.inf)
+        best = np.maximum(keyword, semantic)
+        best = np.where(np.isfinite(best), best, 0.0)
+        return Lines(best, best, candidates.keyword_ranks, candidates.semantic_ranks, alone=False)
+
+    return lines
+
+
+def rank_sum(*, factor: float = 1.0, weighted: bool = True, alone: bool = False) -> MakeLines:
+    """factor · ((1 − w) / (rrf_k + r_keyword) + w / (rrf_k + r_semantic)), a missing document adds 0.
+
+    Without weights it is the plain sum of both reciprocals at every weight.
+    """
+
+    def lines(candidates: Candidates, rrf_k: float) -> Lines:
+        ends = [factor * reciprocal(ranks, rrf_k=rrf_k) for ranks in (candidates.keyword_ranks, candidates.semantic_ranks)]
+        if not weighted:
+            ends = [ends[0] + ends[1]] * 2
+        return Lines(ends[0], ends[1], candidates.keyword_ranks, candidates.semantic_ranks, alone=alone)
+
+    return lines
+
+
+def opensearch_rank_sum(candidates: Candidates, rrf_k: float) -> Lines:
+    """The usual sum of reciprocals, each rounded to 10 decimals first, halves up (RRFNormalizationTechnique)."""
+    ends = []
+    for ranks in (candidates.keyword_ranks, candidates.semantic_ranks):
+        n = int(rrf_k) + np.maximum(ranks.astype(np.int64), 1)
+        ends.append(np.where(ranks > 0, (2 * 10**10 + n) // (2 * n) / 10**10, 0.0))
+    return Lines(ends[0], ends[1], candidates.keyword_ranks, candidates.semantic_ranks, alone=False)
+
+
+def absolute_rank_sum(candidates: Candidates, rrf_k: float) -> Lines:
+    """1 / (r_keyword / (1 − w) + rrf_k) + 1 / (r_semantic / w + rrf_k): no line, and halving both weights changes the order."""
+    ends = [reciprocal(ranks, rrf_k=rrf_k) for ranks in (candidates.keyword_ranks, candidates.semantic_ranks)]
+    return Lines(ends[0], ends[1], candidates.keyword_ranks, candidates.semantic_ranks, alone=False, rank_constant=float(rrf_k))
+
+
+# --- the table ---------------------------------------------------------------------------------------------------------
+
+SHARES = "(1 − w) · n_keyword + w · n_semantic"
+ABSOLUTE = "rrf, absolute weights"
+RRF = "(1 − w) / (rrf_k + r_keyword) + w / (rrf_k + r_semantic)"
+
+HARNESS = Engine(
+    title="the harness",
+    version="",
+    source="docs/fusion.md",
+    depth_name="depth",
+    ties=BY_ID,
+    alone=True,
+    fusions={
+        "minmax": Rule(FUSIONS["minmax"], "minmax, constant list 1", SHARES),
+        "theoretical": Rule(FUSIONS["theoretical"], "theoretical", SHARES),
+        "zscore": Rule(FUSIONS["zscore"], "zscore, missing lowest", SHARES),
+        "dbsf": Rule(FUSIONS["dbsf"], "dbsf, sample σ", SHARES),
+        "l2": Rule(FUSIONS["l2"], "l2", SHARES),
+        "none": Rule(FUSIONS["none"], "raw", SHARES),
+        "rrf": Rule(FUSIONS["rrf"], "rrf", RRF, by_rank=True),
+    },
+)
+
+ENGINES: dict[str, Engine] = {
+    "opensearch": Engine(
+        title="OpenSearch",
+        version="3.1 (z_score since 3.0, weights of rrf since 3.1)",
+        source="opensearch-project/neural-search: processor/normalization, processor/combination",
+        depth_name="pagination_depth",
+        most_depth=10_000,
+        rrf_k_range=(1, 10_000),
+        caution="its kNN score of a cosine is (1 + cosine) / 2 and it computes in single precision: min_max, z_score and rrf do"
+        " not mind, the l2 fusions do",
+        fusions={
+            "min_max": Rule(opensearch_arithmetic_mean(opensearch_min_max), "minmax, 0 becomes .001", SHARES),
+            "l2": Rule(opensearch_arithmetic_mean(l2), "l2, below 0 left out", SHARES),
+            "z_score": Rule(opensearch_arithmetic_mean(opensearch_z_score), "zscore, floor .001", SHARES),
+            "min_max+geometric_mean": Rule(
+                skipping_mean(opensearch_min_max, "geometric"), "minmax, geometric", "exp(Σ w ln n / Σ w) over n > 0"
+            ),
+            "min_max+harmonic_mean": Rule(
+                skipping_mean(opensearch_min_max, "harmonic"), "minmax, harmonic", "Σ w / Σ (w / n) over n > 0"
+            ),
+            "l2+geometric_mean": Rule(skipping_mean(l2, "geometric"), "l2, geometric", "exp(Σ w ln n / Σ w) over n > 0"),
+            "l2+harmonic_mean": Rule(skipping_mean(l2, "harmonic"), "l2, harmonic", "Σ w / Σ (w / n) over n > 0"),
+            "rrf": Rule(opensearch_rank_sum, "rrf, rounded to 10 decimals", RRF, by_rank=True),
+        },
+    ),
+    "elasticsearch": Engine(
+        title="Elasticsearch",
+        version="9.2 (weights of rrf since 9.2)",
+        source="elastic/elasticsearch: x-pack/plugin/rank-rrf, linear and rrf retrievers",
+        depth_name="rank_window_size",
+        most_depth=10_000,
+        rrf_k_range=(1, 1_000_000),
+        top_k_within_depth=True,
+        caution="its kNN score of a cosine is (1 + cosine) / 2 and it computes in single precision: minmax and rrf do not mind,"
+        " l2_norm and none do",
+        fusions={
+            "minmax": Rule(weighted_sum(elasticsearch_minmax), "minmax, constant list 1, range below 1e-6 too", SHARES),
+            "l2_norm": Rule(weighted_sum(elasticsearch_l2_norm), "l2, norm below 1e-6 raw", SHARES),
+            "none": Rule(weighted_sum(raw), "raw", SHARES),
+            "rrf": Rule(rank_sum(), "rrf", RRF, by_rank=True),
+        },
+    ),
+    "weaviate": Engine(
+        title="Weaviate",
+        version="1.3x (rankedFusion of older ones counts from 61)",
+        source="weaviate/weaviate: usecases/traverser/hybrid/hybrid_fusion.go",
+        depth_name="limit",
+        caution="each side of its hybrid query fetches max(limit, 100): a depth below 100 is deeper there",
+        rrf_k=59,
+        rrf_k_range=(59, 59),
+        alone=True,
+        fusions={
+            "relativeScoreFusion": Rule(weighted_sum(minmax, alone=True), "minmax, constant list 1", SHARES),
+            "rankedFusion": Rule(rank_sum(alone=True), "rrf", RRF, by_rank=True),
+        },
+    ),
+    "qdrant": Engine(
+        title="Qdrant",
+        version="1.17 (rrf.k since 1.16, rrf.weights since 1.17)",
+        source="qdrant/qdrant: lib/segment/src/common; qdrant-client 1.20.0: hybrid/fusion.py",
+        depth_name="prefetch limit",
+        caution="its weights are absolute: rrf here is weights [0.5, 0.5], while Qdrant without weights takes [1, 1], which"
+        " orders as twice this rrf_k does",
+        rrf_k=1,
+        ties=FIRST_SEEN,
+        fusions={
+            "rrf": Rule(
+                absolute_rank_sum,
+                ABSOLUTE,
+                "1 / (r_keyword / (1 − w) + rrf_k) + 1 / (r_semantic / w + rrf_k)",
+                by_rank=True,
+            ),
+            "dbsf": Rule(unweighted_sum(dbsf), "dbsf, sample σ", "n_keyword + n_semantic", weighted=False),
+        },
+    ),
+    "vespa": Engine(
+        title="Vespa",
+        version="8 (closeness of every hit since 8.15.51)",
+        source="vespa-engine/vespa: container-search, com.yahoo.search.ranking",
+        depth_name="rerank-count",
+        caution="every hit has both features there, also a hit of one list alone, which adds nothing for the other list here",
+        fusions={
+            "normalize_linear": Rule(weighted_sum(vespa_normalize_linear), "minmax, constant list .5", SHARES),
+            "reciprocal_rank": Rule(rank_sum(), "rrf", RRF, by_rank=True),
+        },
+    ),
+    "llamaindex": Engine(
+        title="LlamaIndex",
+        version="llama-index-core 0.14.25",
+        source="llama_index/core/retrievers/fusion_retriever.py",
+        depth_name="similarity_top_k of each retriever",
+        rrf_k=59,
+        rrf_k_range=(59, 59),
+        ties=FIRST_SEEN,
+        fusions={
+            "relative_score": Rule(weighted_sum(llamaindex_relative_score), "minmax, constant list 1 above 0", SHARES),
+            "dist_based_score": Rule(
+                weighted_sum(llamaindex_dist_based_score), "dbsf, population σ, constant list 1 above 0", SHARES
+            ),
+            "reciprocal_rerank": Rule(
+                rank_sum(weighted=False), "rrf", "1 / (59 + r_keyword) + 1 / (59 + r_semantic)", by_rank=True, weighted=False
+            ),
+        },
+    ),
+    "langchain": Engine(
+        title="LangChain",
+        version="langchain-classic 1.0.8",
+        source="langchain_classic/retrievers/ensemble.py",
+        depth_name="k of each retriever",
+        ties=FIRST_SEEN,
+        fusions={"rrf": Rule(rank_sum(), "rrf", RRF, by_rank=True)},
+    ),
+    "haystack": Engine(
+        title="Haystack",
+        version="haystack-ai 3.4.1",
+        source="haystack/components/joiners/document_joiner.py, haystack/utils/misc.py",
+        depth_name="top_k of each retriever",
+        rrf_k_range=(60, 60),
+        ties=FIRST_SEEN,
+        fusions={
+            "reciprocal_rank_fusion": Rule(rank_sum(factor=61.0), "rrf", f"61 · ({RRF})", by_rank=True),
+            "merge": Rule(weighted_sum(raw), "raw", SHARES),
+            "distribution_based_rank_fusion": Rule(
+                highest_of(haystack_distribution),
+                "dbsf, population σ, higher of both",
+                "max(n_keyword, n_semantic)",
+                weighted=False,
+            ),
+        },
+    ),
+    "azure": Engine(
+        title="Azure AI Search",
+        version="2025-09-01",
+        source="learn.microsoft.com: hybrid-search-ranking, vector weighting",
+        depth_name="k of the vector query",
+        rrf_k_range=(60, 60),
+        alone=True,
+        fusions={"rrf": Rule(rank_sum(alone=True), "rrf", RRF, by_rank=True)},
+    ),
+    "pgvector": Engine(
+        title="PostgreSQL with pgvector",
+        version="PostgreSQL 18, pgvector 0.8",
+        source="the SQL that `export` writes",
+        depth_name="LIMIT of each list",
+        caution="its ts_rank_cd is not BM25: the keyword lists of this study are only like PostgreSQL's own",
+        ties=BY_ID,
+        fusions={"rrf": Rule(rank_sum(), "rrf", RRF, by_rank=True)},
+    ),
+}
+
+RANK_FUSIONS = {name for engine in (HARNESS, *ENGINES.values()) for name, rule in engine.fusions.items() if rule.by_rank}
+
+
+def rules_of(engine: str | None) -> Engine:
+    """The engine of this name; the harness's own rules for None."""
+    return HARNESS if engine is None else ENGINES[engine]
+
+
+def apply_rules(candidates: Candidates, params: Params, engine: str | None) -> tuple[Candidates, Lines]:
+    """The candidates with their columns in the order of the engine's ties, and their lines by its rule for this fusion."""
+    rules = rules_of(engine)
+    if params.fusion == ALONE:
+        return candidates, FUSIONS["minmax"](candidates, params.rrf_k)
+    if rules.first_seen:
+        candidates = by_first_seen(candidates)
+    return candidates, rules.fusions[params.fusion].lines(candidates, params.rrf_k)
+
+
+def nearest_fusion(name: str, engine: str | None) -> str:
+    """The engine's fusion that comes nearest to one that it does not have: of ranks for ranks, else of the same kind."""
+    rules = rules_of(engine)
+    if name in RANK_FUSIONS:
+        return rules.rank_fusion
+    forms = {n: rule.form for e in (HARNESS, *ENGINES.values()) for n, rule in e.fusions.items() if n == name}
+    kind = forms.get(name, "").partition(",")[0]
+    alike = [n for n, rule in rules.fusions.items() if kind and rule.form.partition(",")[0] == kind and not rule.by_rank]
+    return alike[0] if alike else rules.score_fusion
+
+
+def refuse_value(engine: str | None, name: str, value: float) -> str | None:
+    """Why the engine cannot hold this value of one parameter, with the nearest that it can; None where it can."""
+    rules = rules_of(engine)
+    if name == "rrf_k":
+        low, high = rules.rrf_k_range
+        if not low <= value <= high:
+            allowed = f"from {low} to {high}" if low < high else f"{low}, since the constant is fixed"
+            return (
+                f"must be {allowed} for {rules.title} (counted as in 1 / (rrf_k + rank from 1)), got {value:g};"
+                f" nearest: {min(max(value, low), high):g}"
+            )
+    if name == "depth" and value > rules.most_depth:
+        return f"must be at most {rules.most_depth}, the most that {rules.depth_name} of {rules.title} takes, got {value:g}"
+    return None
+
+
+def refuse_setting(engine: str | None, params: Params) -> Iterator[tuple[str, str]]:
+    """Parameter and reason for everything in this setting that the engine cannot express."""
+    rules = rules_of(engine)
+    for name in ("rrf_k", "depth"):
+        reason = refuse_value(engine, name, getattr(params, name))
+        if reason is not None:
+            yield name, reason
+    if not rules.fusions[params.fusion].weighted and params.semantic_weight != ANY_WEIGHT:
+        yield "semantic_weight", f"must be {ANY_WEIGHT}: {weightless(engine, params.fusion)}"
+    if rules.top_k_within_depth and params.top_k > params.depth:
+        yield "top_k", too_many(engine, params.top_k, params.depth)
+
+
+def weightless(engine: str | None, fusion: str) -> str:
+    """The reason and the nearest weighted fusion for one that takes no weights."""
+    rules = rules_of(engine)
+    nearest = next(name for name, rule in rules.fusions.items() if rule.weighted)
+    return f"{fusion} of {rules.title} takes no weights; nearest: {nearest}"
+
+
+def too_many(engine: str | None, top_k: int, depth: int) -> str:
+    """The reason why K may not exceed the depth."""
+    rules = rules_of(engine)
+    return f"must be at most the depth ({rules.depth_name} of {rules.title} must be at least size), got {top_k} at depth {depth}"
+
+
+class NotTheSameError(ValueError):
+    """A setting that another engine would order differently: why."""
+
+
+def convert(params: Params, source: str | None, target: str | None) -> tuple[Params, list[str]]:
+    """The setting under the target's rules, where it orders every list as under the source's, and what to say about it.
+
+    The same but for documents of equal score, which each engine orders in its own way. NotTheSameError where it is not,
+    or where the target cannot hold it.
+    """
+    if source == target:
+        return params, []
+    ours, theirs = rules_of(source), rules_of(target)
+    rule, weight = ours.fusions[params.fusion], params.semantic_weight
+    if weight in (0, 1) and ours.alone != theirs.alone:
+        raise NotTheSameError(
+            f"at a semantic_weight of exactly {weight:g} {(ours if ours.alone else theirs).title} returns one list alone and"
+            f" {(theirs if ours.alone else ours).title} the other's documents behind it"
+        )
+    found = _same_form(params, rule, theirs)
+    if found is None:
+        raise NotTheSameError(
+            f"{params.fusion} of {ours.title} ({rule.form}) is none of {theirs.title}'s fusions:"
+            f" {'; '.join(f'{name} ({other.form})' for name, other in theirs.fusions.items())}"
+        )
+    reasons = [f"{name} {reason}" for name, reason in refuse_setting(target, found)]
+    if reasons:
+        raise NotTheSameError("; ".join(reasons))
+    notes = [f"tuned under {params.fusion} of {ours.title}, which orders every list as {found.fusion} does"]
+    if theirs.ties == UNKNOWN or theirs.ties != ours.ties:
+        notes.append("documents of exactly equal score may stand in another order than in the study")
+    return found, notes
+
+
+def _same_form(params: Params, rule: Rule, theirs: Engine) -> Params | None:
+    """The setting under the target's fusion of the same form; None where there is none."""
+    even = params.semantic_weight == ANY_WEIGHT
+    for name, other in theirs.fusions.items():
+        if (other.form == rule.form) and ((rule.weighted and other.weighted) or even):
+            return replace(params, fusion=name, rrf_k=params.rrf_k if other.by_rank else theirs.rrf_k)
+        # at equal weights 1 / (2 r + constant) is half of 1 / (r + constant / 2)
+        if even and rule.form == "rrf" and other.form == ABSOLUTE:
+            return replace(params, fusion=name, rrf_k=2 * params.rrf_k)
+        if even and rule.form == ABSOLUTE and other.form == "rrf" and params.rrf_k % 2 == 0:
+            return replace(params, fusion=name, rrf_k=params.rrf_k // 2)
+    return None
