@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from harness.commands.profile import ProfileResult
     from harness.commands.search import Explanation
     from harness.commands.tune import TuneResult
+    from harness.commands.watch import Watch
     from harness.config import Config
     from harness.profiles import Curve
 
@@ -164,6 +165,49 @@ def export(
     print(made.text, end="")
     if made.folder is not None:
         print(f"parity fixture written to {made.folder}/: run python {made.folder}/check.py", file=sys.stderr)
+
+
+@app.command()
+def watch(
+    study: StudyArgument,
+    queries: Annotated[Path | None, typer.Option("--queries", help="New prompts (with --qrels).", show_default=False)] = None,
+    qrels: Annotated[Path | None, typer.Option("--qrels", help="Their judgements, or new ones.", show_default=False)] = None,
+    run: Annotated[Path | None, typer.Option("--run", help="A TREC run of production.", show_default=False)] = None,
+    setting: Annotated[str, typer.Option("--setting", help="What is deployed: recommended, pick or best_trial.")] = "recommended",
+    ties: Annotated[
+        str, typer.Option("--ties", help="How a run's equal scores are ordered: doc_id, trec_eval, or rank.")
+    ] = "doc_id",
+    latency: Annotated[bool, typer.Option("--latency/--no-latency", help="Time the search.")] = True,
+    junit: Annotated[Path | None, typer.Option("--junit", help="Write JUnit XML here.", show_default=False)] = None,
+    as_json: JsonOption = False,
+) -> int:
+    """Check that a study's setting is still right.
+
+    On the study's data as it is now, on new labelled prompts, or on a production run. Exit 1 where a check failed.
+    """
+    from harness.commands.watch import watch as look
+
+    result = look(
+        study,
+        queries=queries,
+        qrels=qrels,
+        run=run,
+        setting=setting,
+        ties=ties,
+        latency=latency,
+        junit=junit,
+        progress=Bars(),
+    )
+    print_json(result.to_dict()) if as_json else print_watch(result)
+    return 0 if result.ok else 1
+
+
+def print_watch(result: Watch) -> None:
+    """A line for each check, then what they add up to."""
+    for check in result.checks:
+        print(f"{check.status:7} {check.name}: {check.message}")
+    what = f"study {result.study}, setting {result.setting}, {result.prompts} prompts"
+    print(f"{what}: {'nothing speaks against it' if result.ok else 'look at what failed'}")
 
 
 def print_json(value: dict[str, Any]) -> None:
@@ -374,8 +418,31 @@ def print_evaluation(result: Evaluation) -> None:
         rows.append([measure, *cells])
     rows.append(["prompts without results", *(str(data["systems"][n]["queries_without_results"]) for n in names)])
     print_table(["measure", *(shown_name(n, result.config) for n in names)], rows)
+    if result.latency is not None:
+        print_latency(result)
     for warning in result.warnings:
         print(f"\nnote: {warning}.")
+
+
+def print_latency(result: Evaluation) -> None:
+    """Latency, throughput, index size and memory of the harness's own search."""
+    latency = result.latency
+    assert latency is not None
+    print(f"\nsearch: {latency['search']['what']}")
+    rows = [
+        [
+            shown_name(name, result.config),
+            *(f"{timed[q] * 1000:.3f} ms" for q in ("p50", "p95")),
+            f"{timed['queries_per_second']:.0f}",
+        ]
+        for name, timed in latency["systems"].items()
+    ]
+    print_table(["system", "p50", "p95", "queries a second"], rows)
+    sizes = latency["index_bytes"]
+    print(
+        f"index: keyword {sizes['keyword'] / 1e6:.2f} MB, semantic {sizes['semantic'] / 1e6:.2f} MB; peak memory"
+        f" {latency['peak_memory_bytes'] / 1e6:.0f} MB{f'; kept in {result.kept_in}' if result.kept_in is not None else ''}"
+    )
 
 
 def print_explanation(result: Explanation) -> None:

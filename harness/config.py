@@ -37,6 +37,7 @@ PARAM_NAMES = ("semantic_weight", "top_k", "fusion", "rrf_k", "depth", "k1", "b"
 WHOLE_PARAMS = ("top_k", "depth", "rrf_k")
 STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 MOST_DEPTH = 1_000_000
+NO_ENGINE = "?"  # in place of an engine that is not known
 
 
 def _is_number(value: Any) -> bool:
@@ -82,6 +83,8 @@ def _one_of(*allowed: str) -> Callable[[Any], str]:
 
 def _fusion(value: Any, engine: str | None) -> str:
     """A fusion by the engine's own name (the harness's own ones for None); what it lacks is refused with the nearest."""
+    if engine == NO_ENGINE:
+        return _filled(value)
     rules = rules_of(engine)
     if engine is None or value in rules.fusions or not isinstance(value, str):
         return _one_of(*rules.fusions)(value)
@@ -235,6 +238,7 @@ K1 = Annotated[float, BeforeValidator(_real(0, 1000))]
 B = Annotated[float, BeforeValidator(_real(0, 1))]
 Delta = Annotated[float, BeforeValidator(_real(0, 1000))]
 Depth = Annotated[int, BeforeValidator(_whole(1, MOST_DEPTH))]
+RrfK = Annotated[int, BeforeValidator(_whole(1, MOST_DEPTH))]
 Fusion = Annotated[str, BeforeValidator(_fusion_in_context)]
 BOUNDS: dict[str, tuple[float, float]] = {
     "semantic_weight": (0, 1),
@@ -317,7 +321,7 @@ class Current(Block):
     semantic_weight: Weight | None = None
     top_k: Annotated[int, BeforeValidator(_whole(1, MOST_DEPTH))] | None = None
     fusion: Fusion | None = None
-    rrf_k: Annotated[int, BeforeValidator(_whole(1, MOST_DEPTH))] | None = None
+    rrf_k: RrfK | None = None
     depth: Depth | None = None
     k1: K1 | None = None
     b: B | None = None
@@ -352,7 +356,7 @@ class Config(Block):
     semantic_weight: Weight = 0.5
     top_k: Annotated[int, BeforeValidator(_whole(1, MOST_DEPTH))] = 10
     fusion: Fusion = "minmax"
-    rrf_k: Annotated[int, BeforeValidator(_whole(1, MOST_DEPTH))] = 60
+    rrf_k: RrfK = 60
     objective: Annotated[list[str], BeforeValidator(_objective)] = Field(default_factory=lambda: ["MAP@top_k"])
     report_at: Annotated[list[int], BeforeValidator(_cutoffs)] = Field(default_factory=lambda: [1, 3, 5, 10, 15])
     tolerance: Annotated[float, BeforeValidator(_real(0, 1))] = 0.02
@@ -454,8 +458,10 @@ def parse_config(data: Mapping[str, Any], document: YamlDocument | None = None) 
     problems = Problems()
     problems.lines.extend(document.problems if document is not None else ())
     config: Config | None = None
-    engine = data["engine"] if isinstance(data.get("engine"), str) and data["engine"] in ENGINES else None
-    rules = rules_of(engine)
+    engine = data.get("engine")
+    if engine is not None and (not isinstance(engine, str) or engine not in ENGINES):
+        engine = NO_ENGINE  # it is refused below; what its rules would say of the rest is not known
+    rules = rules_of(None if engine == NO_ENGINE else engine)
     try:
         filled = {"fusion": rules.default_fusion, "rrf_k": rules.rrf_k, **data}
         config = Config.model_validate(filled, context={"engine": engine})
@@ -476,6 +482,8 @@ def parse_config(data: Mapping[str, Any], document: YamlDocument | None = None) 
             config = config.model_copy(update={"search": config.search.model_copy(update={"space": checked})})
         _check_together(config, document, problems)
         _check_engine(config, document, problems)
+    if engine is not None and engine != NO_ENGINE:
+        _refuse_values(data, engine, document, problems)
     problems.raise_any()
     assert config is not None  # no problems means that it validated
     return config
@@ -672,15 +680,11 @@ def _check_engine(config: Config, document: YamlDocument | None, problems: Probl
     space, base = config.search.space, config.base
     for keys, params in [((), base), *([(("current",), config.kept)] if config.kept is not None else [])]:
         for name, reason in refuse_setting(config.engine, params):
+            if name in ("rrf_k", "depth"):
+                continue  # `_refuse_values` names these
             if keys or name != "semantic_weight" or "fusion" not in space:  # no trial uses the top-level fusion
                 problems.add(_where((*keys, name), document), reason)
-    for name in ("rrf_k", "depth"):
-        for inner, value in _ends_of(space.get(name)):
-            refused = refuse_value(config.engine, name, value)
-            if refused is not None:
-                problems.add(_where(("search", "space", name, *inner), document), refused)
-    entry = space.get("semantic_weight", config.semantic_weight)
-    weighs = entry != ANY_WEIGHT
+    weighs = any(value != ANY_WEIGHT for _, value in _ends_of(space.get("semantic_weight", config.semantic_weight)))
     for inner, fusion in _ends_of(space.get("fusion")):
         if weighs and not rules_of(config.engine).fusions[fusion].weighted:
             problems.add(
@@ -694,8 +698,25 @@ def _check_engine(config: Config, document: YamlDocument | None, problems: Probl
             f"must be {ANY_WEIGHT}: {weightless(config.engine, config.fusion)}",
         )
     shallowest = min((int(value) for _, value in _ends_of(space.get("depth", config.depth))), default=config.depth)
-    if rules_of(config.engine).top_k_within_depth and config.largest_top_k > shallowest and "top_k" in space:
-        problems.add(_where(("search", "space", "top_k"), document), too_many(config.engine, config.largest_top_k, shallowest))
+    searched = [name for name in ("top_k", "depth") if name in space]
+    if rules_of(config.engine).top_k_within_depth and config.largest_top_k > shallowest and searched:
+        problems.add(
+            _where(("search", "space", searched[0]), document), too_many(config.engine, config.largest_top_k, shallowest)
+        )
+
+
+def _refuse_values(data: Mapping[str, Any], engine: str, document: YamlDocument | None, problems: Problems) -> None:
+    """Constants and depths that the engine cannot hold, whatever else is wrong with the config."""
+    search, current = data.get("search"), data.get("current")
+    space = search.get("space") if isinstance(search, dict) else None
+    for keys, block in (((), data), (("current",), current), (("search", "space"), space)):
+        if not isinstance(block, Mapping):
+            continue
+        for name in ("rrf_k", "depth"):
+            for inner, value in _ends_of(block.get(name)):
+                refused = refuse_value(engine, name, value) if _is_number(value) and value >= 1 else None
+                if refused is not None:
+                    problems.add(_where((*keys, name, *inner), document), refused)
 
 
 def _ends_of(entry: Any) -> list[tuple[tuple[str | int, ...], Any]]:
@@ -703,7 +724,7 @@ def _ends_of(entry: Any) -> list[tuple[tuple[str | int, ...], Any]]:
     if isinstance(entry, list):
         return [((i,), value) for i, value in enumerate(entry)]
     if isinstance(entry, dict):
-        return [((end,), entry[end]) for end in ("low", "high")]
+        return [((end,), entry[end]) for end in ("low", "high") if end in entry]
     return [] if entry is None else [((), entry)]
 
 

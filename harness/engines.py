@@ -4,12 +4,13 @@ Notation as in `harness.fusion`: `w` the semantic weight, `x` one list's scores,
 A fusion is known by the engine's own name for it. `rrf_k` is counted everywhere as in 1 / (rrf_k + r): an engine that
 writes 1 / (60 + rank from 0) has 59 here. Scores are float64; engines that compute in single precision may tie more.
 
-Two rules of one `form` give every candidate the same score, up to one positive factor, at 0 < w < 1: that is what lets a
-setting that was tuned under one of them run under the other.
+Two rules of one `form` give every candidate the same score, up to one positive factor, at 0 < w < 1 (at w = .5 where one of
+them takes no weights): that is what lets a setting that was tuned under one of them run under the other.
 """
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 
@@ -109,13 +110,15 @@ def opensearch_min_max(x: FloatArray, held: BoolArray) -> FloatArray:
 def opensearch_z_score(x: FloatArray, held: BoolArray) -> FloatArray:
     """(x − μ) / sample σ, at most 0 becomes .001; σ = 0 gives the raw minimum, x = μ the raw maximum.
 
-    (ZScoreNormalizationTechnique.)
+    (ZScoreNormalizationTechnique, which compares x and μ in single precision.)
     """
     mean, deviation = moments(x, held, sample=True)
     high, low = (np.broadcast_to(end, x.shape) for end in (highest(x, held), lowest(x, held)))
     z = divide(x - mean, np.broadcast_to(deviation, x.shape), 0.0)
     z = np.where(z <= 0, OPENSEARCH_FLOOR, z)
-    z = np.where(np.broadcast_to(deviation, x.shape) == 0, low, np.where(x == mean, high, z))
+    z = np.where(
+        np.broadcast_to(deviation, x.shape) == 0, low, np.where(x.astype(np.float32) == mean.astype(np.float32), high, z)
+    )
     return np.where(held, z, 0.0)
 
 
@@ -145,7 +148,10 @@ def llamaindex_relative_score(x: FloatArray, held: BoolArray) -> FloatArray:
 
 
 def llamaindex_dist_based_score(x: FloatArray, held: BoolArray) -> FloatArray:
-    """(x − (μ − 3σ)) / 6σ with the population σ, not cut off; a constant list as in relative_score."""
+    """(x − (μ − 3σ)) / 6σ with the population σ, not cut off; a constant list as in relative_score.
+
+    LlamaIndex tells a constant list by a mean in floats: where that is rounded (.1 three times) it gives 1/3 or 2/3 instead.
+    """
     mean, deviation = moments(x, held, sample=False)
     flat = np.where(highest(x, held) > 0, 1.0, 0.0)
     six = np.broadcast_to(6 * deviation, x.shape)
@@ -181,7 +187,7 @@ def weighted_sum(normalise: Normalise, *, alone: bool = False) -> MakeLines:
 def opensearch_arithmetic_mean(normalise: Normalise) -> MakeLines:
     """`weighted_sum`, but that a normalised score below 0 is left out with its weight (ArithmeticMeanScoreCombinationTechnique).
 
-    Only l2 can give one, and only to a score below 0, which no Lucene query has.
+    Only a list with scores below 0 can have one (by l2, or by z_score where it is constant), and no Lucene query gives these.
     """
 
     def lines(candidates: Candidates, rrf_k: float) -> Lines:
@@ -472,8 +478,16 @@ def apply_rules(candidates: Candidates, params: Params, engine: str | None) -> t
 
 
 def nearest_fusion(name: str, engine: str | None) -> str:
-    """The engine's fusion that comes nearest to one that it does not have: of ranks for ranks, else of the same kind."""
+    """The engine's fusion that comes nearest to one that it does not have: of ranks for ranks, else of the same kind.
+
+    A name that nobody has is taken for a misspelt one.
+    """
     rules = rules_of(engine)
+    known = {other for e in (HARNESS, *ENGINES.values()) for other in e.fusions}
+    if name not in known:
+        lowered = {other.lower(): other for other in rules.fusions}
+        close = difflib.get_close_matches(name.lower(), lowered, n=1, cutoff=0.5)
+        return lowered[close[0]] if close else rules.default_fusion
     if name in RANK_FUSIONS:
         return rules.rank_fusion
     forms = {n: rule.form for e in (HARNESS, *ENGINES.values()) for n, rule in e.fusions.items() if n == name}

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import csv
 import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import numpy as np
 
 from harness.config import PARAM_NAMES, Config, check_params, read_config, read_weights
 from harness.errors import HarnessError, Problems
@@ -13,8 +16,9 @@ from harness.files import DamagedFileError, read_arrays, read_text
 from harness.hybrid import Hybrid
 from harness.record import STUDIES
 from harness.retrieve import unpack
-from harness.types import Params, Qrels, Retrieved
+from harness.types import Counts, Dataset, Hashes, Params, Qrels, Query, Retrieved
 
+NOTHING = Hashes("", "", "")
 SETTINGS = ("recommended", "pick", "best_trial")
 
 
@@ -114,3 +118,26 @@ def read_stored_search(study: Stored) -> StoredSearch:
     base = Params(depth=config.deepest, k1=config.keyword.k1, b=config.keyword.b)
     hybrid = Hybrid(retrieved.candidates, qrels, config.measures.conventions(), base, retrieved.postings, config.engine)
     return StoredSearch(retrieved, hybrid, query_ids, doc_ids)
+
+
+def read_clusters(study: Stored, query_ids: tuple[str, ...]) -> tuple[str, ...]:
+    """Each prompt's cluster, as per_query.csv has it; HarnessError where that is not what `tune` writes."""
+    path = study.folder / "per_query.csv"
+    try:
+        with path.open(encoding="utf-8", newline="") as file:
+            clusters = {row["query_id"]: row["cluster"] for row in csv.DictReader(file)}
+    except (OSError, KeyError, UnicodeDecodeError, csv.Error) as error:
+        raise HarnessError(f"{path}: must be what tune wrote, got: {error}; run tune again") from None
+    return tuple(clusters.get(query_id) or "" for query_id in query_ids)
+
+
+def stored_dataset(study: Stored, search: StoredSearch) -> Dataset:
+    """The study's prompts and judgements without its files: documents are those of the candidates and the judgements only,
+    and no text is known."""
+    rows = np.asarray(sorted(search.doc_ids), dtype=np.int32)
+    qrels = search.hybrid.qrels
+    place = np.where(qrels.rows >= 0, np.searchsorted(rows, np.maximum(qrels.rows, 0)), -1).astype(np.int32)
+    clusters = read_clusters(study, search.query_ids)
+    queries = tuple(Query(query_id, "", "", cluster) for query_id, cluster in zip(search.query_ids, clusters, strict=True))
+    counts = Counts(documents=rows.size, queries=len(queries), judgements=int((qrels.rows >= 0).sum()))
+    return Dataset(tuple(search.doc_ids[int(row)] for row in rows), (), queries, Qrels(place, qrels.grades), counts, NOTHING)

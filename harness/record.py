@@ -65,6 +65,25 @@ def write_json(path: Path, value: Any) -> None:
     write_text(path, to_json(value))
 
 
+def keep_timings(folder: Path, measured: Mapping[str, Any]) -> Path | None:
+    """Put what was measured into the study's timings.json; its path, None where there is no finished study."""
+    path = folder / "timings.json"
+    if not path.is_file():
+        return None
+    known = read_timings(folder)
+    write_json(path, {**known, **measured})
+    return path
+
+
+def read_timings(folder: Path) -> dict[str, Any]:
+    """The study's timings.json; empty where it is missing or damaged: it decides nothing that could not be measured again."""
+    try:
+        known = json.loads((folder / "timings.json").read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return known if isinstance(known, dict) else {}
+
+
 def write_trials(path: Path, trials: Sequence[Trial], config: Config) -> None:
     """trials.csv: number, state, the searched params, the objective, then the logged precision and recall."""
     import pandas as pd

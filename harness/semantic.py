@@ -275,6 +275,38 @@ def build_faiss(vectors: Vectors, factory: str) -> Any:
     return index
 
 
+@dataclass(frozen=True)
+class VectorIndex:
+    """A FAISS index over the vectors that can be found; `rows` are their documents, `exact` says that nothing is missed."""
+
+    faiss: Any
+    searched: Vectors
+    rows: IntArray
+    longest: float
+    exact: bool
+
+
+def build_vector_index(documents: Vectors, factory: str = "Flat", rows: IntArray | None = None) -> VectorIndex:
+    """The index over `documents` (n_documents, dimension), of which only `rows` are searched (all, without it)."""
+    rows = np.arange(len(documents), dtype=np.int32) if rows is None else rows
+    searched = np.ascontiguousarray(documents[rows])
+    if searched.size == 0:
+        return VectorIndex(None, searched, rows, 0.0, True)
+    longest = float(np.sqrt((searched.astype(np.float64) ** 2).sum(axis=1)).max())
+    return VectorIndex(build_faiss(searched, factory), searched, rows, longest, factory == "Flat")
+
+
+def search_vectors(index: VectorIndex, queries: Vectors, depth: int) -> RankedLists:
+    """Each query's best `depth` documents by inner product, then row; fewer where fewer can be found."""
+    lists = RankedLists(
+        np.full((len(queries), depth), -1, dtype=np.int32), np.full((len(queries), depth), np.nan, dtype=np.float64)
+    )
+    if index.faiss is None or len(queries) == 0:
+        return lists
+    (_search_exact if index.exact else _search_index)(index, queries, lists)
+    return RankedLists(np.where(lists.rows >= 0, index.rows[np.maximum(lists.rows, 0)], np.int32(-1)), lists.scores)
+
+
 def rank_semantic(
     documents: Vectors, queries: Vectors, *, depth: int, factory: str = "Flat", rows: IntArray | None = None
 ) -> tuple[RankedLists, float]:
@@ -283,54 +315,38 @@ def rank_semantic(
     `documents` is (n_documents, dimension); only `rows` are searched (all, without it) and returned, so fewer may come back.
     The recall is 1 for `Flat`; for another factory it is measured on every query.
     """
-    rows = np.arange(len(documents), dtype=np.int32) if rows is None else rows
-    searched = np.ascontiguousarray(documents[rows])
-    exact_lists = _search_exact(searched, queries, depth)
-    if factory == "Flat" or searched.size == 0:
-        return _named(exact_lists, rows), 1.0
-    lists = _search_index(build_faiss(searched, factory), searched, queries, depth)
+    exact_lists = search_vectors(build_vector_index(documents, "Flat", rows), queries, depth)
+    if factory == "Flat" or not (exact_lists.rows >= 0).any():
+        return exact_lists, 1.0
+    lists = search_vectors(build_vector_index(documents, factory, rows), queries, depth)
     shared = sum(np.intersect1d(a[a >= 0], b[b >= 0]).size for a, b in zip(lists.rows, exact_lists.rows, strict=True))
-    return _named(lists, rows), shared / max(1, int((exact_lists.rows >= 0).sum()))
+    return lists, shared / max(1, int((exact_lists.rows >= 0).sum()))
 
 
-def _named(lists: RankedLists, rows: IntArray) -> RankedLists:
-    if rows.size == 0:
-        return lists
-    return RankedLists(np.where(lists.rows >= 0, rows[np.maximum(lists.rows, 0)], np.int32(-1)), lists.scores)
-
-
-def _search_exact(searched: Vectors, queries: Vectors, depth: int) -> RankedLists:
-    lists = RankedLists(
-        np.full((len(queries), depth), -1, dtype=np.int32), np.full((len(queries), depth), np.nan, dtype=np.float64)
-    )
-    if len(searched) == 0 or len(queries) == 0:
-        return lists
-    index = build_faiss(searched, "Flat")
-    longest = float(np.sqrt((searched.astype(np.float64) ** 2).sum(axis=1)).max())
+def _search_exact(index: VectorIndex, queries: Vectors, lists: RankedLists) -> None:
+    """Fill the lists with positions among the searched vectors and scores, exactly."""
+    searched, depth = index.searched, lists.rows.shape[1]
     open_queries, wanted = np.arange(len(queries)), min(len(searched), depth + MARGIN)
     while open_queries.size:
-        float32_scores, found = index.search(np.ascontiguousarray(queries[open_queries]), wanted)
+        float32_scores, found = index.faiss.search(np.ascontiguousarray(queries[open_queries]), wanted)
         still_open = []
         for i, worst, positions in zip(open_queries, float32_scores[:, -1], found, strict=True):
             best, scores = _order(searched, queries[i], positions, depth)
-            slack = FLOAT32_ERROR * max(1.0, longest * float(np.linalg.norm(queries[i])))
+            slack = FLOAT32_ERROR * max(1.0, index.longest * float(np.linalg.norm(queries[i])))
             if wanted < len(searched) and worst + slack >= scores[-1]:
                 still_open.append(i)  # what was left out may belong in: look further
                 continue
             lists.rows[i, : best.size], lists.scores[i, : best.size] = best, scores
         open_queries, wanted = np.asarray(still_open, dtype=np.intp), min(len(searched), wanted * 4)
-    return lists
 
 
-def _search_index(index: Any, searched: Vectors, queries: Vectors, depth: int) -> RankedLists:
-    lists = RankedLists(
-        np.full((len(queries), depth), -1, dtype=np.int32), np.full((len(queries), depth), np.nan, dtype=np.float64)
-    )
-    _, found = index.search(np.ascontiguousarray(queries), min(depth, len(searched)))
+def _search_index(index: VectorIndex, queries: Vectors, lists: RankedLists) -> None:
+    """The same with what an approximate index finds."""
+    depth = lists.rows.shape[1]
+    _, found = index.faiss.search(np.ascontiguousarray(queries), min(depth, len(index.searched)))
     for i, positions in enumerate(found):
-        best, scores = _order(searched, queries[i], positions[positions >= 0], depth)  # FAISS pads with -1
+        best, scores = _order(index.searched, queries[i], positions[positions >= 0], depth)  # FAISS pads with -1
         lists.rows[i, : best.size], lists.scores[i, : best.size] = best, scores
-    return lists
 
 
 def _order(searched: Vectors, query: Vectors, positions: Any, depth: int) -> tuple[IntArray, FloatArray]:

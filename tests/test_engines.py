@@ -365,6 +365,17 @@ def test_a_list_without_weight_decides_nothing_even_where_the_other_is_empty(eng
     assert fuse_by_rules(engine, fusion, {}, SEMANTIC, 0) == expected
 
 
+@pytest.mark.parametrize(("engine", "fusion"), EVERY)
+@pytest.mark.parametrize("values", [(0.3, 0.2, 0.1), (0.9, 0.6, 0.3), (0.7, 0.4, 0.1)])
+def test_scores_do_not_depend_on_document_ids(engine: str, fusion: str, values: tuple[float, ...]) -> None:
+    """However the sum of the scores rounds in another order of summation (the second is the mean)."""
+    outcomes = []
+    for ids in itertools.permutations("abc"):
+        fused = fuse_by_rules(engine, fusion, dict(zip(ids, values, strict=True)), {}, 0)
+        outcomes.append([fused[doc] for doc in ids])
+    assert outcomes == [pytest.approx(outcomes[0], abs=1e-11)] * 6
+
+
 # --- OpenSearch -----------------------------------------------------------------------------------------------------
 
 
@@ -816,6 +827,11 @@ def test_every_fusion_of_an_engine_is_taken(engine: str, fusion: str) -> None:
 def test_an_unknown_engine_is_refused_with_the_nearest(written: str) -> None:
     (problem,) = problems_of(engine=written)
     assert problem.startswith("engine: ") and problem.endswith("nearest: elasticsearch")
+
+
+def test_an_unknown_engine_makes_no_problem_of_its_own_fusions() -> None:
+    (problem,) = problems_of(engine="opensaerch", fusion="z_score")
+    assert problem.startswith("engine: ")
 
 
 FOREIGN_FUSIONS = [

@@ -16,7 +16,7 @@ LAYERS = [
     ["types", "errors", "progress"],
     ["bm25", "candidates", "fusion", "measures", "splits"],
     ["engines", "profiles", "inference"],
-    ["choice", "exports", "parity"],
+    ["choice", "drift", "exports", "parity"],
     ["hybrid"],
     ["systems"],
     ["files"],
@@ -25,9 +25,9 @@ LAYERS = [
     ["keyword", "semantic", "space"],
     ["decide", "insight", "retrieve", "study"],
     ["prepare", "record"],
-    ["folder"],
+    ["folder", "latency", "runs"],
     ["commands.judge"],
-    ["commands.tune", "commands.evaluate", "commands.profile", "commands.search", "commands.export"],
+    ["commands.tune", "commands.evaluate", "commands.profile", "commands.search", "commands.export", "commands.watch"],
     ["cli"],
     ["__main__"],
 ]
@@ -47,7 +47,7 @@ HOMES = {
     "typer": {"cli"},
     "rich": {"cli"},
     "click": {"cli"},
-    "scipy": {"inference", "profiles", "decide"},
+    "scipy": {"inference", "profiles", "decide", "drift"},
 }
 LATE = {"rank_bm25", "Stemmer", "sentence_transformers", "torch", "transformers", "faiss", "pandas", "rich"}
 

@@ -6,7 +6,6 @@ import functools
 import hashlib
 import importlib.metadata
 import platform
-import resource
 import signal
 import subprocess
 import sys
@@ -28,6 +27,7 @@ from harness.engines import apply_rules, rules_of
 from harness.errors import HarnessError, InterruptedStudyError, SurroundingsError
 from harness.files import write_text
 from harness.fusion import order_keys
+from harness.latency import peak_memory
 from harness.measures import Measure, score_queries
 from harness.prepare import Prepared, Timings, prepare, read_data, split_held_out, warn
 from harness.profiles import find_optimum, mean_curve, restrict
@@ -480,7 +480,7 @@ def make_timings(result: TuneResult, prepared: Prepared, timings: Timings) -> di
             "queries_per_second": 1 / float(np.mean(seconds)),
         },
         "index_bytes": {"keyword": facts["keyword"]["index_bytes"], "semantic": facts["semantic"]["index_bytes"]},
-        "peak_memory_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024),
+        "peak_memory_bytes": peak_memory(),
     }
 
 
