@@ -10,13 +10,15 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from harness.commands.evaluate import Evaluation
+    from harness.commands.export import Export
     from harness.commands.profile import ProfileResult
     from harness.commands.search import Explanation
     from harness.commands.tune import TuneResult
+    from harness.commands.watch import Watch
     from harness.config import Config
     from harness.progress import Progress
 
-__all__ = ["evaluate", "profile", "search", "tune"]
+__all__ = ["evaluate", "export", "profile", "search", "tune", "watch"]
 
 
 def tune(
@@ -62,3 +64,25 @@ def search(
     from harness.commands.search import search as run
 
     return run(config, text, weights=weights, progress=progress)
+
+
+def export(study: str | Path, *, to: str, setting: str = "recommended", parity: str | Path | None = None) -> Export:
+    """A study's setting as an engine's configuration; see `harness.commands.export.export`."""
+    from harness.commands.export import export as run
+
+    return run(study, to=to, setting=setting, parity=parity)
+
+
+def watch(
+    study: str | Path,
+    *,
+    queries: str | Path | None = None,
+    qrels: str | Path | None = None,
+    run: str | Path | None = None,
+    setting: str = "recommended",
+    progress: Progress | None = None,
+) -> Watch:
+    """Whether a study's setting is still right, on new labels or a production run; see `harness.commands.watch.watch`."""
+    from harness.commands.watch import watch as look
+
+    return look(study, queries=queries, qrels=qrels, run=run, setting=setting, progress=progress)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -16,7 +17,7 @@ from harness.decide import objective_scores, profiles_of, signed, units_of
 from harness.drift import LEVEL, Change, compare_pairs, compare_samples, find_rival
 from harness.errors import HarnessError
 from harness.files import RUN_TIES, read_dataset, write_text
-from harness.folder import Stored, read_stored_search, read_study, setting_of
+from harness.folder import NOTHING, Stored, read_clusters, read_stored_search, read_study, setting_of, stored_dataset
 from harness.hybrid import Hybrid
 from harness.inference import SAME
 from harness.latency import build_indexes, this_machine, time_search
@@ -127,7 +128,7 @@ def watch(
 
     Without files it is the study's own collection as it lies there now. `queries` and `qrels` are other labelled prompts over the
     same corpus (`qrels` alone: new judgements of the study's prompts); `run` is a TREC run of production, scored in the place
-    of the harness's own search. `junit` is where JUnit XML is written. HarnessError for wrong input.
+    of the harness's own search (without `qrels` by the judgements in the study's folder: no other file is read). `junit` is where JUnit XML is written. HarnessError for wrong input.
     """
     progress = progress or Silence()
     if ties not in RUN_TIES:
@@ -138,7 +139,9 @@ def watch(
     params = setting_of(stored, setting)
     recorded = read_stored_search(stored)
     then = Side(recorded.query_ids, recorded.hybrid.judgements, recorded.hybrid.rank(params), recorded.hybrid)
-    dataset = read_today(stored.config, queries, qrels)
+    dataset = stored_dataset(stored, recorded) if run is not None and qrels is None else read_today(stored.config, queries, qrels)
+    if dataset.hashes is not NOTHING and dataset.hashes.corpus != recorded_corpus(stored):
+        progress.say("warning: the corpus is no longer the one that the study was made on")
     units = units_of([query.cluster for query in dataset.queries])
     now = look(stored.config, dataset, params, run, ties, progress)
     measure = stored.config.objectives[0]
@@ -189,11 +192,19 @@ def read_today(config: Config, queries: str | Path | None, qrels: str | Path | N
     return read_dataset(files, relevance_threshold=config.measures.relevance_threshold)
 
 
+def recorded_corpus(stored: Stored) -> str | None:
+    """The content hash of the study's corpus; None where its manifest is not there."""
+    try:
+        return str(json.loads((stored.folder / "manifest.json").read_text(encoding="utf-8"))["content"]["corpus"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
 def look(config: Config, dataset: Dataset, params: Params, run: str | Path | None, ties: str, progress: Progress) -> Side:
     """Today's side: by a run where one is given, else by the harness's own search of these prompts."""
     query_ids = tuple(query.query_id for query in dataset.queries)
     if run is not None:
-        ((_, ranking, lines),) = read_foreign_runs([run], dataset, ties)
+        ((_, ranking, lines),) = read_foreign_runs([run], dataset, ties, whole_corpus=dataset.hashes is not NOTHING)
         for line in lines:
             progress.say(f"warning: {line}")
         return Side(query_ids, prepare_judgements(dataset.qrels, config.measures.conventions()), ranking, None)
@@ -246,21 +257,8 @@ def compare_sides(asked: Asked, now: FloatArray, then: FloatArray) -> Change:
         return compare_pairs(now, then[rows_then], asked.units)
     new = np.setdiff1d(np.arange(len(now)), rows_now)
     units = np.unique(asked.units[new], return_inverse=True)[1].astype(np.int32)
-    then_units = recorded_units(asked)
+    then_units = units_of(read_clusters(asked.stored, asked.then.query_ids))
     return compare_samples(now[new], then, units, then_units, asked.rng, level=LEVEL / ON_NEW_PROMPTS)
-
-
-def recorded_units(asked: Asked) -> IntArray:
-    """The units of the study's prompts, by the clusters in its per_query.csv."""
-    import csv
-
-    path = asked.stored.folder / "per_query.csv"
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            clusters = {row["query_id"]: row["cluster"] for row in csv.DictReader(file)}
-    except (OSError, KeyError, UnicodeDecodeError, csv.Error) as error:
-        raise HarnessError(f"{path}: must be what tune wrote, got: {error}; run tune again") from None
-    return units_of([clusters.get(query_id, "") or "" for query_id in asked.then.query_ids])
 
 
 def optimism_of(asked: Asked) -> float:
