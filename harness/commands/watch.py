@@ -127,8 +127,9 @@ def watch(
     """The deployed setting (one of the study's) on today's data, against what the study recorded.
 
     Without files it is the study's own collection as it lies there now. `queries` and `qrels` are other labelled prompts over the
-    same corpus (`qrels` alone: new judgements of the study's prompts); `run` is a TREC run of production, scored in the place
-    of the harness's own search (without `qrels` by the judgements in the study's folder: no other file is read). `junit` is where JUnit XML is written. HarnessError for wrong input.
+    same corpus (`qrels` alone: new judgements of the study's prompts). `run` is a TREC run of production, scored in the
+    place of the harness's own search: without `qrels` by the judgements in the study's folder, and no other file is read.
+    `junit` is where JUnit XML is written. HarnessError for wrong input.
     """
     progress = progress or Silence()
     if ties not in RUN_TIES:
