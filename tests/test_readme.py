@@ -70,11 +70,31 @@ def test_make_tune_prints_what_the_readme_shows(clone: Path) -> None:
             assert [float(n) for n in NUMBER.findall(ours)] == pytest.approx([float(n) for n in NUMBER.findall(theirs)], abs=2e-3)
 
 
+def shown_outputs() -> dict[str, str]:
+    """Every command behind which the README shows what it prints."""
+    found: dict[str, list[str]] = {}
+    for block in re.findall(r"```console\n(.*?)```", README, flags=re.DOTALL):
+        command = ""
+        for line in block.splitlines():
+            if line.startswith("$ "):
+                command = line[2:]
+            else:
+                found.setdefault(command, []).append(line)
+    return {command: "\n".join(lines).rstrip() for command, lines in found.items()}
+
+
 @pytest.mark.parametrize("command", [c for c in commands() if not c.startswith(("make", "python benchmarks"))])
 def test_every_other_command_of_the_readme_runs(command: str, clone: Path) -> None:
-    if not (clone / "studies/hybrid/weights.yaml").exists():
-        run("make tune", clone)
-    assert run(command, clone).strip()
+    name = next((name for name in ("opensearch", "qdrant") if name in command), "hybrid")
+    if not (clone / f"studies/{name}/weights.yaml").exists():
+        run(f"python -m harness tune configs/{name}.yaml", clone)
+    if "check.py" in command:
+        pytest.importorskip("qdrant_client")
+        run("python -m harness export qdrant --to qdrant --parity", clone)
+    printed = run(command, clone)
+    assert printed.strip()
+    if " export " in command or "check.py" in command:
+        assert shape(printed.rstrip()) == shape(shown_outputs()[command])
 
 
 def test_every_file_that_the_readme_links_is_there() -> None:
