@@ -12,13 +12,14 @@ if TYPE_CHECKING:
     from harness.commands.evaluate import Evaluation
     from harness.commands.export import Export
     from harness.commands.profile import ProfileResult
+    from harness.commands.reproduce import Reproduction
     from harness.commands.search import Explanation
     from harness.commands.tune import TuneResult
     from harness.commands.watch import Watch
     from harness.config import Config
     from harness.progress import Progress
 
-__all__ = ["evaluate", "export", "profile", "search", "tune", "watch"]
+__all__ = ["evaluate", "export", "profile", "reproduce", "search", "tune", "watch"]
 
 
 def tune(
@@ -86,3 +87,10 @@ def watch(
     from harness.commands.watch import watch as look
 
     return look(study, queries=queries, qrels=qrels, run=run, setting=setting, progress=progress)
+
+
+def reproduce(study: str | Path, *, from_scratch: bool = False, progress: Progress | None = None) -> Reproduction:
+    """Run a finished study again and compare; see `harness.commands.reproduce.reproduce`."""
+    from harness.commands.reproduce import reproduce as again
+
+    return again(study, from_scratch=from_scratch, progress=progress)

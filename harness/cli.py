@@ -22,6 +22,7 @@ from harness.errors import HarnessError, InterruptedStudyError, SurroundingsErro
 if TYPE_CHECKING:
     from harness.commands.evaluate import Evaluation
     from harness.commands.profile import ProfileResult
+    from harness.commands.reproduce import Reproduction
     from harness.commands.search import Explanation
     from harness.commands.tune import TuneResult
     from harness.commands.watch import Watch
@@ -54,9 +55,10 @@ WeightsOption = Annotated[Path | None, typer.Option("--weights", help="A weights
 class Bars:
     """Progress on stderr: bars with the time that is left, gone when the work is done; news as plain lines above."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, news: bool = True) -> None:
         from rich.console import Console
 
+        self._news = news
         self._console = Console(stderr=True, highlight=False, markup=False, soft_wrap=True)
 
     @contextlib.contextmanager
@@ -70,8 +72,9 @@ class Bars:
             yield lambda steps: bars.advance(task, steps)
 
     def say(self, line: str) -> None:
-        """Print one line of news."""
-        self._console.print(line)
+        """Print one line of news, where they are wanted."""
+        if self._news:
+            self._console.print(line)
 
 
 @app.command()
@@ -165,6 +168,35 @@ def export(
     print(made.text, end="")
     if made.folder is not None:
         print(f"parity fixture written to {made.folder}/: run python {made.folder}/check.py", file=sys.stderr)
+
+
+@app.command()
+def reproduce(
+    study: StudyArgument,
+    from_scratch: Annotated[bool, typer.Option("--from-scratch", help="Build indexes and embeddings anew.")] = False,
+    as_json: JsonOption = False,
+) -> int:
+    """Run a study again and compare.
+
+    From its stored candidates, byte for byte; or from scratch, trial by trial. Exit 1 where it does not come out the same.
+    """
+    from harness.commands.reproduce import reproduce as again
+
+    result = again(study, from_scratch=from_scratch, progress=Bars(news=False))
+    print_json(result.to_dict()) if as_json else print_reproduction(result)
+    return 0 if result.ok else 1
+
+
+def print_reproduction(result: Reproduction) -> None:
+    """The outcome, how many trials are the same, and what is not."""
+    trials = result.trials
+    same = f"{trials.compared - trials.different} of {trials.compared} trials are equal"
+    far = f", the furthest number is off by {trials.furthest:.2g}" if 0 < trials.furthest < float("inf") else ""
+    print(f"{result.outcome}: study {result.study}, {result.how}: {same}{far}")
+    for line in result.differences:
+        print(f"  differs: {visible(line)}")
+    for line in result.changed:
+        print(f"  changed: {visible(line)}")
 
 
 @app.command()

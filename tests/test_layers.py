@@ -28,6 +28,7 @@ LAYERS = [
     ["folder", "latency", "runs"],
     ["commands.judge"],
     ["commands.tune", "commands.evaluate", "commands.profile", "commands.search", "commands.export", "commands.watch"],
+    ["commands.reproduce"],
     ["cli"],
     ["__main__"],
 ]

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -95,22 +95,25 @@ def tune(
     record.encode_ids([*(query.query_id for query in dataset.queries), *dataset.doc_ids])  # what cannot be written is said now
     timings.lap("reading")
     folder = record.folder_of(config.name)
+    identity = identify(config, dataset, held_out)
     if not fresh:
-        refuse_another_question(folder, config, identify(config, dataset, held_out))
+        refuse_another_question(folder, config, identity)
     prepared = prepare(config, dataset, progress, timings, held_out=held_out)
     with hold_study(folder):
-        return run_study(prepared, folder, progress, timings, fresh=fresh)
+        return run_study(prepared, folder, identity, progress, timings, fresh=fresh)
 
 
-def run_study(prepared: Prepared, folder: Path, progress: Progress, timings: Timings, *, fresh: bool) -> TuneResult:
-    """From prepared candidates to a finished folder; the caller holds the study."""
+def run_study(
+    prepared: Prepared, folder: Path, identity: Mapping[str, Any], progress: Progress, timings: Timings, *, fresh: bool = False
+) -> TuneResult:
+    """From prepared candidates to a finished folder; the caller holds the study. `identity` is what the study's question is."""
     config = prepared.config
     aside = record.move_aside(folder) if fresh else None  # only now: what is wrong with the input has been said
     notes = [f"the old study is kept in {aside}/"] if aside else []
     for warning in warn(prepared):
         progress.say(f"warning: {warning}")
 
-    trials, legs = search_space(prepared, folder, progress)
+    trials, legs = search_space(prepared, folder, identity, progress)
     timings.lap("trials")
     if legs.ended == "stopped":
         raise InterruptedStudyError(f"stopped after {len(trials)} of {config.search.trials} trials; they are kept in {folder}")
@@ -183,11 +186,10 @@ def measure_trial(prepared: Prepared, params: Params) -> Outcome:
     return Outcome(values, logged)
 
 
-def search_space(prepared: Prepared, folder: Path, progress: Progress) -> tuple[list[Trial], Legs]:
+def search_space(prepared: Prepared, folder: Path, identity: Mapping[str, Any], progress: Progress) -> tuple[list[Trial], Legs]:
     """Run the missing trials; all ended ones, and how the study went."""
     config = prepared.config
-    held_out = prepared.held_out.dataset if prepared.held_out is not None else None
-    study = open_study(folder, config, identify(config, prepared.dataset, held_out), package_versions())
+    study = open_study(folder, config, identity, package_versions())
     versions = read_legs(study)
     if len(versions) > 1:
         progress.say(f"warning: {describe_versions(versions[-2], versions[-1])}")
@@ -371,8 +373,14 @@ def study_warnings(config: Config, trials: list[Trial]) -> list[str]:
 
 
 def package_versions() -> dict[str, str]:
-    """The versions of the libraries that a number can depend on."""
-    return {name: importlib.metadata.version(name) for name in PACKAGES}
+    """The versions of the libraries that a number can depend on; a stored study runs again without some of them."""
+    versions = {}
+    for name in PACKAGES:
+        try:
+            versions[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            versions[name] = "not installed"
+    return versions
 
 
 def write_folder(result: TuneResult, prepared: Prepared, timings: Timings) -> None:
@@ -389,7 +397,8 @@ def write_folder(result: TuneResult, prepared: Prepared, timings: Timings) -> No
         record.write_profile(folder / "profile.csv", result.judged.curve)
         record.write_to_judge(folder / "to_judge.csv", result.judged.holes, dataset)
     record.write_per_query(folder / "per_query.csv", dataset, prepared.hybrid.judgements.relevant_total, result.systems, extra)
-    record.write_candidates(folder / "candidates.npz", prepared.retrieved, dataset)
+    held = (prepared.held_out.retrieved, prepared.held_out.dataset) if prepared.held_out is not None else None
+    record.write_candidates(folder / "candidates.npz", prepared.retrieved, dataset, held)
     write_runs(result, prepared)
     record.write_json(folder / "summary.json", result.summary)
     record.write_json(folder / "manifest.json", make_manifest(result, prepared))
@@ -434,7 +443,7 @@ def make_manifest(result: TuneResult, prepared: Prepared) -> dict[str, Any]:
     dataset, facts = prepared.dataset, prepared.retrieved.facts["semantic"]
     return {
         "harness": {"version": importlib.metadata.version("hybrid-search-harness"), "commit": find_commit()},
-        "command": sys.argv,
+        "command": ["harness", *sys.argv[1:]],
         "seed": result.config.seed,
         "config_sha256": hashlib.sha256(result.config.to_yaml().encode()).hexdigest(),
         "sha256": {

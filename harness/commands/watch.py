@@ -17,7 +17,7 @@ from harness.decide import objective_scores, profiles_of, signed, units_of
 from harness.drift import LEVEL, Change, compare_pairs, compare_samples, find_rival
 from harness.errors import HarnessError
 from harness.files import RUN_TIES, read_dataset, write_text
-from harness.folder import NOTHING, Stored, read_clusters, read_stored_search, read_study, setting_of, stored_dataset
+from harness.folder import NOTHING, Stored, read_prepared, read_study, setting_of
 from harness.hybrid import Hybrid
 from harness.inference import SAME
 from harness.latency import build_indexes, this_machine, time_search
@@ -138,15 +138,16 @@ def watch(
         raise HarnessError("--queries: needs the judgements of these prompts, give --qrels too")
     stored = read_study(study)
     params = setting_of(stored, setting)
-    recorded = read_stored_search(stored)
-    then = Side(recorded.query_ids, recorded.hybrid.judgements, recorded.hybrid.rank(params), recorded.hybrid)
-    dataset = stored_dataset(stored, recorded) if run is not None and qrels is None else read_today(stored.config, queries, qrels)
+    recorded = read_prepared(stored)
+    then = side_of(recorded.dataset, recorded.hybrid, params)
+    dataset = recorded.dataset if run is not None and qrels is None else read_today(stored.config, queries, qrels)
     if dataset.hashes is not NOTHING and dataset.hashes.corpus != recorded_corpus(stored):
         progress.say("warning: the corpus is no longer the one that the study was made on")
     units = units_of([query.cluster for query in dataset.queries])
     now = look(stored.config, dataset, params, run, ties, progress)
     measure = stored.config.objectives[0]
-    asked = Asked(stored, params, measure, dataset, now, then, units, alternatives_of(stored, params))
+    then_units = units_of([query.cluster for query in recorded.dataset.queries])
+    asked = Asked(stored, params, measure, dataset, now, then, units, then_units, alternatives_of(stored, params))
     checks = [check_quality(asked), check_alternatives(asked), check_judgements(asked)]
     if run is None and latency:
         checks.append(check_latency(asked, progress))
@@ -167,6 +168,7 @@ class Asked:
     now: Side
     then: Side
     units: IntArray
+    then_units: IntArray
     alternatives: dict[str, Params]
 
     @property
@@ -203,14 +205,18 @@ def recorded_corpus(stored: Stored) -> str | None:
 
 def look(config: Config, dataset: Dataset, params: Params, run: str | Path | None, ties: str, progress: Progress) -> Side:
     """Today's side: by a run where one is given, else by the harness's own search of these prompts."""
-    query_ids = tuple(query.query_id for query in dataset.queries)
     if run is not None:
         ((_, ranking, lines),) = read_foreign_runs([run], dataset, ties, whole_corpus=dataset.hashes is not NOTHING)
         for line in lines:
             progress.say(f"warning: {line}")
+        query_ids = tuple(query.query_id for query in dataset.queries)
         return Side(query_ids, prepare_judgements(dataset.qrels, config.measures.conventions()), ranking, None)
-    hybrid = prepare(config, dataset, progress, Timings(), also=params).hybrid
-    return Side(query_ids, hybrid.judgements, hybrid.rank(params), hybrid)
+    return side_of(dataset, prepare(config, dataset, progress, Timings(), also=params).hybrid, params)
+
+
+def side_of(dataset: Dataset, hybrid: Hybrid, params: Params) -> Side:
+    """What the harness's own search finds with this setting."""
+    return Side(tuple(query.query_id for query in dataset.queries), hybrid.judgements, hybrid.rank(params), hybrid)
 
 
 def alternatives_of(stored: Stored, deployed: Params) -> dict[str, Params]:
@@ -258,8 +264,7 @@ def compare_sides(asked: Asked, now: FloatArray, then: FloatArray) -> Change:
         return compare_pairs(now, then[rows_then], asked.units)
     new = np.setdiff1d(np.arange(len(now)), rows_now)
     units = np.unique(asked.units[new], return_inverse=True)[1].astype(np.int32)
-    then_units = units_of(read_clusters(asked.stored, asked.then.query_ids))
-    return compare_samples(now[new], then, units, then_units, asked.rng, level=LEVEL / ON_NEW_PROMPTS)
+    return compare_samples(now[new], then, units, asked.then_units, asked.rng, level=LEVEL / ON_NEW_PROMPTS)
 
 
 def optimism_of(asked: Asked) -> float:

@@ -1,0 +1,270 @@
+"""`reproduce`: does a study come out the same again? From its stored candidates byte for byte, or from scratch."""
+
+from __future__ import annotations
+
+import csv
+import hashlib
+import io
+import json
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from harness.commands.tune import measure_trial, package_versions, run_study
+from harness.config import PARAM_NAMES, WHOLE_PARAMS
+from harness.errors import HarnessError
+from harness.files import read_text
+from harness.folder import Stored, read_prepared, read_study
+from harness.prepare import Prepared, Timings, prepare, read_data, split_held_out
+from harness.progress import Progress, Silence
+from harness.semantic import find_model
+from harness.types import Dataset, Params, Retrieved
+
+OK, OKISH, FAIL = "OK", "OKish", "FAIL"
+CLOSE = 0.0005  # a trial's numbers may differ by this much where another build computed the vectors
+COMPARED = ("trials.csv", "profile.csv", "per_query.csv", "summary.json", "weights.yaml", "to_judge.csv", "candidates.npz")
+TEXT_COLUMNS = ("query", "text")  # of to_judge.csv: known to the corpus alone
+
+
+@dataclass(frozen=True)
+class Trials:
+    """How the trials compare: how many there are, how many differ at all, by how much at most (inf: not comparable)."""
+
+    compared: int
+    different: int
+    furthest: float
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """The outcome (OK, OKish, FAIL), why, the files that differ, and the inputs that are not what the study recorded."""
+
+    study: str
+    how: str
+    outcome: str
+    trials: Trials
+    differences: tuple[str, ...]
+    changed: tuple[str, ...]
+
+    @property
+    def ok(self) -> bool:
+        """OK or OKish."""
+        return self.outcome != FAIL
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain JSON; a distance that cannot be told is absent."""
+        trials = {"compared": self.trials.compared, "different": self.trials.different}
+        if np.isfinite(self.trials.furthest):
+            trials["furthest"] = self.trials.furthest  # type: ignore[assignment]
+        return {
+            "study": self.study,
+            "how": self.how,
+            "outcome": self.outcome,
+            "trials": trials,
+            "differences": list(self.differences),
+            "changed": list(self.changed),
+        }
+
+
+def reproduce(study: str | Path, *, from_scratch: bool = False, progress: Progress | None = None) -> Reproduction:
+    """Run a finished study again and compare.
+
+    From its stored candidates: every trial, the profile, the pick, the verdict and the runs must be the same bytes; no corpus
+    and no model is needed. `from_scratch`: indexes and embeddings are built anew from the files that the config names, and every
+    recorded trial is computed on them: OK where all is equal, OKish where no number is further than CLOSE, else FAIL, with
+    the inputs that changed. Nothing in the study's folder is touched. HarnessError where there is no such study.
+    """
+    progress = progress or Silence()
+    stored = read_study(study)
+    recorded = read_prepared(stored)
+    if from_scratch:
+        return rebuild(stored, recorded, progress)
+    differences, trials = replay(stored, recorded, progress)
+    changed = () if not differences else tuple(changed_inputs(stored, None))
+    return Reproduction(
+        stored.config.name, "from the stored candidates", FAIL if differences else OK, trials, differences, changed
+    )
+
+
+def replay(stored: Stored, prepared: Prepared, progress: Progress) -> tuple[tuple[str, ...], Trials]:
+    """Run the study again over these candidates in a folder of its own; the files that came out otherwise, and the trials."""
+    known = read_trials(stored)
+    search = stored.config.search.model_copy(update={"trials": max(1, len(known)), "timeout": None})
+    config = stored.config.model_copy(update={"search": search})
+    with tempfile.TemporaryDirectory(prefix="harness-reproduce-") as place:
+        folder = Path(place) / stored.config.name
+        run_study(replace(prepared, config=config), folder, {}, progress, Timings())
+        differences = compare_folders(stored.folder, folder)
+        again = read_rows(folder / "trials.csv")
+    return tuple(differences), compare_rows([row for row, _ in known], again)
+
+
+def compare_folders(recorded: Path, again: Path) -> list[str]:
+    """One line for each file that is not the same, with the first line that differs."""
+    names = [*COMPARED, *sorted(f"runs/{path.name}" for folder in (recorded, again) for path in (folder / "runs").glob("*.trec"))]
+    differences = []
+    for name in dict.fromkeys(names):
+        ours, theirs = recorded / name, again / name
+        if not ours.is_file() or not theirs.is_file():
+            if ours.is_file() != theirs.is_file():
+                differences.append(f"{name}: is there {'only in the study' if ours.is_file() else 'only in the new run'}")
+            continue
+        difference = compare_files(name, ours.read_bytes(), theirs.read_bytes())
+        if difference is not None:
+            differences.append(difference)
+    return differences
+
+
+def compare_files(name: str, ours: bytes, theirs: bytes) -> str | None:
+    """The first difference of two files as a line, None where there is none."""
+    if name == "to_judge.csv":
+        ours, theirs = _without_texts(ours), _without_texts(theirs)
+    if ours == theirs:
+        return None
+    if name.endswith(".npz"):
+        return (
+            f"{name}: other bytes (sha256 {hashlib.sha256(ours).hexdigest()[:12]} and {hashlib.sha256(theirs).hexdigest()[:12]})"
+        )
+    pairs = zip(ours.splitlines(), theirs.splitlines(), strict=False)
+    line = next((i for i, (a, b) in enumerate(pairs, 1) if a != b), None)
+    if line is None:
+        return f"{name}: {len(ours.splitlines())} lines, and {len(theirs.splitlines())} in the new run"
+    shown = [text.splitlines()[line - 1].decode(errors="replace")[:120] for text in (ours, theirs)]
+    return f"{name}:{line}: {shown[0]!r}, and {shown[1]!r} in the new run"
+
+
+def _without_texts(data: bytes) -> bytes:
+    """to_judge.csv without what only the corpus can tell."""
+    rows = list(csv.reader(io.StringIO(data.decode("utf-8", errors="replace"))))
+    kept = [i for i, name in enumerate(rows[0]) if name not in TEXT_COLUMNS] if rows else []
+    return "\n".join(",".join(row[i] for i in kept if i < len(row)) for row in rows).encode()
+
+
+def read_rows(path: Path) -> list[dict[str, str]]:
+    """The rows of a CSV file as text."""
+    try:
+        return list(csv.DictReader(io.StringIO(read_text(path))))
+    except csv.Error as error:
+        raise HarnessError(f"{path}: must be what tune wrote, got: {error}; run tune again") from None
+
+
+def read_trials(stored: Stored) -> list[tuple[dict[str, str], Params]]:
+    """Every recorded trial, with its complete parameters; HarnessError names the row that is not what `tune` writes."""
+    path, config = stored.folder / "trials.csv", stored.config
+    fixed = {name: entry for name, entry in config.search.space.items() if not isinstance(entry, (dict, list))}
+    found = []
+    for line, row in enumerate(read_rows(path), 2):
+        try:
+            drawn = {name: _typed(name, row[name]) for name in PARAM_NAMES if row.get(name)}
+            found.append((row, replace(config.base, **fixed, **drawn)))
+            float(row["objective"] or 0)
+        except (KeyError, ValueError, TypeError) as error:
+            raise HarnessError(f"{path}:{line}: must be a trial as tune writes it, got: {error}; run tune again") from None
+    return found
+
+
+def _typed(name: str, text: str) -> Any:
+    return text if name == "fusion" else int(text) if name in WHOLE_PARAMS else float(text)
+
+
+def compare_rows(recorded: Sequence[Mapping[str, str]], again: Sequence[Mapping[str, str]]) -> Trials:
+    """How far the numbers of two trials.csv lie apart; inf where rows or parameters are not the same."""
+    different, furthest = 0, 0.0
+    for ours, theirs in zip(recorded, again, strict=False):
+        if ours == theirs:
+            continue
+        different += 1
+        alike = [ours.get(name) == theirs.get(name) for name in ("state", *PARAM_NAMES)]
+        furthest = max(furthest, _distance(ours, theirs) if all(alike) else np.inf)
+    if len(recorded) != len(again):
+        return Trials(min(len(recorded), len(again)), different + abs(len(recorded) - len(again)), np.inf)
+    return Trials(len(recorded), different, furthest)
+
+
+def _distance(ours: Mapping[str, str], theirs: Mapping[str, str]) -> float:
+    """The largest difference of two rows' measured numbers."""
+    measured = [name for name in ours if name.startswith("objective") or "@" in name]
+    return max((abs(float(ours[n] or 0) - float(theirs.get(n) or 0)) for n in measured), default=0.0)
+
+
+def rebuild(stored: Stored, recorded: Prepared, progress: Progress) -> Reproduction:
+    """Build candidates anew from the files, compute every recorded trial on them, and compare."""
+    with tempfile.TemporaryDirectory(prefix="harness-reproduce-") as place:
+        config = stored.config.model_copy(update={"cache": place})
+        dataset, held_out = split_held_out(config, read_data(config))
+        prepared = prepare(config, dataset, progress, Timings(), held_out=held_out)
+    how = "from scratch"
+    changed = tuple(changed_inputs(stored, dataset))
+    same = all(
+        _same_candidates(*pair)
+        for pair in [
+            (recorded.retrieved, prepared.retrieved),
+            *([(recorded.held_out.retrieved, prepared.held_out.retrieved)] if recorded.held_out and prepared.held_out else []),
+        ]
+    )
+    if same and not changed_content(changed):
+        differences, trials = replay(stored, prepared, progress)
+        return Reproduction(stored.config.name, how, FAIL if differences else OK, trials, differences, changed)
+    trials = recompute(stored, prepared)
+    close = trials.furthest <= CLOSE and not changed_content(changed)
+    outcome = OK if close and trials.different == 0 else OKISH if close else FAIL
+    differences = ("the candidates are not the same",) if not same else ()
+    return Reproduction(stored.config.name, how, outcome, trials, differences, changed)
+
+
+def _same_candidates(ours: Retrieved, theirs: Retrieved) -> bool:
+    return all(np.array_equal(a, vars(theirs.candidates)[name], equal_nan=True) for name, a in vars(ours.candidates).items())
+
+
+def recompute(stored: Stored, prepared: Prepared) -> Trials:
+    """Every recorded trial's numbers on these candidates, against the recorded ones."""
+    different, furthest = 0, 0.0
+    known = read_trials(stored)
+    for row, params in known:
+        if row["state"] != "COMPLETE":
+            continue
+        outcome = measure_trial(prepared, params)
+        again = dict(zip(("objective", "objective_2"), outcome.values, strict=False)) | dict(outcome.logged)
+        apart = max(abs(float(row[name] or 0) - value) for name, value in again.items())
+        different += apart > 0
+        furthest = max(furthest, apart)
+    return Trials(len(known), different, furthest)
+
+
+def changed_content(changed: Sequence[str]) -> bool:
+    """Whether an input that a number depends on by right is another one: not only a library's version."""
+    return any(not line.startswith("package ") for line in changed)
+
+
+def changed_inputs(stored: Stored, dataset: Dataset | None) -> list[str]:
+    """One line for each input that is not what manifest.json recorded; without a dataset the files are not looked at."""
+    path = stored.folder / "manifest.json"
+    try:
+        manifest = json.loads(read_text(path))
+        config_hash, content, packages = manifest["config_sha256"], manifest["content"], manifest["packages"]
+        model = manifest["sha256"]["model"]
+        if not all(isinstance(part, dict) for part in (content, packages)):
+            raise TypeError("content and packages must be objects")
+    except (ValueError, KeyError, TypeError) as error:
+        raise HarnessError(f"{path}: must be what tune wrote, got: {error}; run tune again") from None
+    lines = []
+    if hashlib.sha256(stored.config.to_yaml().encode()).hexdigest() != config_hash:
+        lines.append(
+            f"config: {stored.folder / 'config.yaml'} is not the one that the study ran with (sha256 {config_hash[:12]})"
+        )
+    if dataset is not None:
+        for name in ("corpus", "queries", "qrels"):
+            now, then = vars(dataset.hashes)[name], content.get(name, "")
+            if now != then:
+                lines.append(f"{name}: content {now[:12]}, in the study {str(then)[:12]}")
+        found = find_model(stored.config.semantic).fingerprint
+        if found != model:
+            lines.append(f"model: {stored.config.semantic.model} has {found[:12]}, in the study {str(model)[:12]}")
+    for name, version in package_versions().items():
+        if packages.get(name) != version:
+            lines.append(f"package {name}: {version}, in the study {packages.get(name)}")
+    return lines
