@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shlex
+import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
@@ -67,7 +68,7 @@ class Bars:
         from rich.progress import Progress as RichProgress
 
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-        with RichProgress(*columns, console=self._console, transient=True) as bars:
+        with RichProgress(*columns, console=self._console, transient=True, disable=not self._console.is_terminal) as bars:
             task = bars.add_task(description, total=total)
             yield lambda steps: bars.advance(task, steps)
 
@@ -515,8 +516,13 @@ def visible(text: str) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line and exit with its code."""
+    """Run the command line and exit with its code. SIGTERM ends it as Ctrl-C does."""
+    signal.signal(signal.SIGTERM, _interrupt)
     sys.exit(run(sys.argv[1:] if arguments is None else list(arguments)))
+
+
+def _interrupt(_signal: int, _frame: Any) -> None:
+    raise KeyboardInterrupt
 
 
 def run(arguments: Sequence[str]) -> int:

@@ -13,7 +13,9 @@ import hashlib
 import json
 import os
 import re
+import struct
 import tempfile
+import tokenize
 import zipfile
 import zlib
 from collections import Counter
@@ -33,6 +35,7 @@ WHOLE = re.compile(r"[-+]?[0-9]{1,10}")  # more digits are no grade and no rank
 NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 LARGEST_GRADE = 2**31 - 1
 BOM = b"\xef\xbb\xbf"
+DIGEST = "sha256"  # the array in an npz file that holds the hash of the others
 
 
 class _Digits(str):
@@ -88,8 +91,19 @@ def write_beside(path: Path) -> Iterator[Path]:
             os.fsync(written.fileno())
         beside.chmod(0o644)
         beside.replace(path)
+        sync_folder(path.parent)
     finally:
         beside.unlink(missing_ok=True)
+
+
+def sync_folder(folder: Path) -> None:
+    """Make the renames in a folder last through a power cut, where the system can."""
+    with contextlib.suppress(OSError):
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
 
 
 def write_text(path: Path, text: str) -> None:
@@ -99,9 +113,42 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, np.ndarray[Any, Any]]) -> None:
-    """Write named arrays as npz without pickle, complete or not at all; the same arrays give the same bytes."""
+    """Write named arrays as npz without pickle, complete or not at all; the same arrays give the same bytes.
+
+    Their SHA-256 stands beside them under the name DIGEST, and is checked on reading.
+    """
+    arrays = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
     with write_beside(path) as beside, beside.open("wb") as file:
-        np.savez(file, allow_pickle=False, **dict(arrays))
+        np.savez(file, allow_pickle=False, **arrays, **{DIGEST: digest_of(arrays)})
+
+
+def digest_of(arrays: Mapping[str, np.ndarray[Any, Any]]) -> np.ndarray[Any, Any]:
+    """The SHA-256 of names, types, shapes and contents, as 32 bytes."""
+    digest = hashlib.sha256()
+    for name in sorted(arrays):
+        array = arrays[name]
+        digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+        digest.update(np.ascontiguousarray(array).data)
+    return np.frombuffer(digest.digest(), dtype=np.uint8)
+
+
+DAMAGE = (
+    ValueError,  # no npz, a pickle, a header that is none, other contents
+    KeyError,
+    EOFError,
+    AttributeError,
+    TypeError,
+    SyntaxError,  # a header is a Python literal
+    MemoryError,  # a header with a shape that nothing can hold
+    OverflowError,
+    NotImplementedError,
+    RecursionError,
+    RuntimeError,  # an encrypted member
+    struct.error,
+    tokenize.TokenError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
 
 
 class DamagedFileError(Exception):
@@ -109,13 +156,25 @@ class DamagedFileError(Exception):
 
 
 def read_arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
-    """The named arrays of an npz file, never by pickle; DamagedFileError where it is missing, torn or something else."""
+    """The named arrays of an npz file, never by pickle; DamagedFileError where it is missing, torn or something else.
+
+    Anything but what `write_arrays` wrote is something else: another digest, or contents that are packed and could unpack to
+    more than the file holds.
+    """
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-            return {name: stored[name] for name in stored.files}
+        with path.open("rb") as file:
+            with zipfile.ZipFile(file) as packed:
+                if any(item.compress_type != zipfile.ZIP_STORED for item in packed.infolist()):
+                    raise ValueError("must hold its arrays as they are, not compressed")
+            file.seek(0)
+            with np.load(file, allow_pickle=False) as stored:
+                arrays = {name: stored[name] for name in stored.files}
+        if not np.array_equal(arrays.pop(DIGEST), digest_of(arrays)):
+            raise ValueError("its contents are not those that were written")
+        return arrays
     except FileNotFoundError as error:
         raise DamagedFileError(str(error)) from None
-    except (ValueError, KeyError, EOFError, AttributeError, TypeError, zipfile.BadZipFile, zlib.error) as error:
+    except DAMAGE as error:
         raise DamagedFileError(f"{path}: {error}") from None
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import shutil
+import tempfile
 import time
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -10,7 +12,7 @@ import numpy as np
 
 from harness.config import Config, HeldOutFiles
 from harness.engines import rules_of
-from harness.errors import HarnessError
+from harness.errors import HarnessError, SurroundingsError
 from harness.files import read_dataset
 from harness.hybrid import Hybrid
 from harness.progress import Progress
@@ -18,6 +20,7 @@ from harness.retrieve import retrieve
 from harness.splits import make_rng, number_units
 from harness.types import BoolArray, Dataset, Params, Qrels, Retrieved
 
+BYTES_A_CANDIDATE, BYTES_A_TRIAL, BYTES_A_VECTOR = 30, 1000, 256  # what is written at least
 HELD_OUT = 6  # the purpose of the random numbers that choose the held-out prompts
 
 
@@ -125,6 +128,30 @@ def prepare(
     hybrid = Hybrid(retrieved.candidates, dataset.qrels, config.measures.conventions(), base, retrieved.postings, config.engine)
     held = prepare(config, held_out, progress, timings, also=also) if held_out is not None else None
     return Prepared(config, dataset, retrieved, hybrid, held)
+
+
+def check_places(config: Config, dataset: Dataset, folder: Path) -> None:
+    """SurroundingsError where the study's folder or the cache cannot be written, or has clearly too little room.
+
+    Asked before anything is built. The estimate is a low one: what the files of a study and of the cache hold at least.
+    """
+    pairs = len(dataset.queries) * 2 * config.deepest
+    study = pairs * BYTES_A_CANDIDATE + config.search.trials * BYTES_A_TRIAL
+    cached = sum(len(text) for text in dataset.texts) + len(dataset.texts) * BYTES_A_VECTOR + pairs * BYTES_A_CANDIDATE
+    cache = Path(config.cache)
+    places = [(folder.parent, study), (cache, 0 if (cache / "embeddings").is_dir() else cached)]
+    for place, needed in places:
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=place):
+                pass
+            free = shutil.disk_usage(place).free
+        except OSError as error:
+            raise SurroundingsError(f"{place}: must be a folder that can be written, got: {error.strerror or error}") from None
+        if free < needed:
+            raise SurroundingsError(
+                f"{place}: must have room for at least {needed / 1e6:.1f} MB, got {free / 1e6:.1f} MB; make some"
+            )
 
 
 def warn(prepared: Prepared, *, study: bool = True) -> list[str]:

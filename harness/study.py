@@ -7,11 +7,13 @@ stopped and resumed draws what an uninterrupted one draws; Optuna's samplers do 
 from __future__ import annotations
 
 import contextlib
+import datetime
 import hashlib
 import json
 import logging
 import math
 import os
+import platform
 import time
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -30,6 +32,7 @@ from optuna.trial import FrozenTrial, TrialState
 from harness.config import PARAM_NAMES, WHOLE_PARAMS, Config
 from harness.engines import RANK_FUSIONS
 from harness.errors import HarnessError, SurroundingsError
+from harness.files import write_text
 from harness.space import count_points, effective, fixed_values, list_grid
 from harness.types import Params
 
@@ -37,6 +40,17 @@ JOURNAL = "journal.log"
 IDENTITY = "identity"  # the study attribute that holds what one study's question is made of
 CREATE_TRIAL, SET_STATE = 4, 6  # op codes of Optuna's journal
 ENDED = (TrialState.COMPLETE.value, TrialState.PRUNED.value, TrialState.FAIL.value)
+NOT_A_JOURNAL = (
+    KeyError,
+    TypeError,
+    ValueError,
+    IndexError,
+    AttributeError,
+    AssertionError,
+    RecursionError,
+    OverflowError,
+    optuna.exceptions.OptunaError,
+)
 LEGS = "legs"  # the study attribute that holds each leg's library versions
 
 
@@ -154,22 +168,24 @@ def open_study(folder: Path, config: Config, identity: Mapping[str, Any], versio
     """
     _quieten()
     journal = folder / JOURNAL
-    _mend_tail(journal)
     folder.mkdir(parents=True, exist_ok=True)
-    storage = _storage(journal)
-    study = optuna.create_study(
-        study_name="study",
-        storage=storage,
-        sampler=SeededByTrial(config),
-        directions=["maximize"] * len(config.objective),
-        load_if_exists=True,
-    )
-    known = study.user_attrs.get(IDENTITY)
+    with _reading(journal):
+        _mend_tail(journal)
+        study = optuna.create_study(
+            study_name="study",
+            storage=_storage(journal),
+            sampler=SeededByTrial(config),
+            directions=["maximize"] * len(config.objective),
+            load_if_exists=True,
+        )
+        _check_trials(study)
+        known, legs = study.user_attrs.get(IDENTITY), read_legs(study)
+        if not all(isinstance(leg, dict) for leg in legs):
+            raise ValueError("its legs are no objects")
     if known is None:
         study.set_user_attr(IDENTITY, dict(identity))
     elif known != identity:
         raise HarnessError(explain_difference(folder, known, identity))
-    legs = read_legs(study)
     if not legs or legs[-1] != versions:
         study.set_user_attr(LEGS, [*legs, dict(versions)])
     return study
@@ -186,9 +202,10 @@ def count_trials(folder: Path) -> int:
     if not journal.is_file() or journal.stat().st_size == 0:
         return 0
     _quieten()
-    storage = _storage(journal)
     ended = (TrialState.COMPLETE, TrialState.FAIL)
-    return sum(len(storage.get_all_trials(s._study_id, deepcopy=False, states=ended)) for s in storage.get_all_studies())
+    with _reading(journal):
+        storage = _storage(journal)
+        return sum(len(storage.get_all_trials(s._study_id, deepcopy=False, states=ended)) for s in storage.get_all_studies())
 
 
 def read_identity(folder: Path) -> Mapping[str, Any] | None:
@@ -197,9 +214,35 @@ def read_identity(folder: Path) -> Mapping[str, Any] | None:
     if not journal.is_file() or journal.stat().st_size == 0:
         return None
     _quieten()
-    storage = _storage(journal)
-    studies = storage.get_all_studies()
-    return storage.get_study_user_attrs(studies[0]._study_id).get(IDENTITY) if studies else None
+    with _reading(journal):
+        storage = _storage(journal)
+        studies = storage.get_all_studies()
+        known = storage.get_study_user_attrs(studies[0]._study_id).get(IDENTITY) if studies else None
+        if known is not None and not isinstance(known, dict):
+            raise ValueError("its identity is no object")
+        return known
+
+
+@contextlib.contextmanager
+def _reading(journal: Path) -> Iterator[None]:
+    """HarnessError in the place of whatever a journal that is none makes Optuna raise."""
+    try:
+        yield
+    except NOT_A_JOURNAL as error:
+        said = f"{type(error).__name__}: {error}".splitlines()[0][:120]
+        raise HarnessError(
+            f"{journal}: must be the journal that tune wrote, got something else ({said!r}); start over with --fresh, which moves"
+            " the study aside"
+        ) from None
+
+
+def _check_trials(study: optuna.Study) -> None:
+    """ValueError where an ended trial is not one that `run_trials` made."""
+    for trial in list_trials(study):
+        numbers = [*trial.values, *trial.logged.values()]
+        known = all(name in PARAM_NAMES for name in trial.params)
+        if not known or not all(isinstance(number, (int, float)) for number in numbers):
+            raise ValueError(f"trial {trial.number} is none of this program's")
 
 
 def explain_difference(folder: Path, known: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:
@@ -235,17 +278,32 @@ def _storage(journal: Path) -> JournalStorage:
 
 @contextlib.contextmanager
 def hold_study(folder: Path) -> Iterator[None]:
-    """Keep other processes off this study; SurroundingsError where one holds it. The system frees it when a process dies."""
+    """Keep other processes off this study; SurroundingsError says who holds it. The system frees it when a process dies."""
     folder.parent.mkdir(parents=True, exist_ok=True)
     lock = filelock.FileLock(folder.with_name(f".{folder.name}.lock"))
+    holder = folder.with_name(f".{folder.name}.holder")  # beside the lock, which is emptied by whoever tries it
     try:
         lock.acquire(blocking=False)
     except filelock.Timeout:
-        raise SurroundingsError(f"{folder}: another process is running this study; wait for it, or give another --name") from None
+        raise SurroundingsError(
+            f"{folder}: another process is running this study{_describe_holder(holder)}; wait for it, or give another --name"
+        ) from None
     try:
+        started = datetime.datetime.now(datetime.UTC).isoformat(timespec="seconds")
+        write_text(holder, json.dumps({"process": os.getpid(), "host": platform.node(), "since": started}) + "\n")
         yield
     finally:
+        holder.unlink(missing_ok=True)
         lock.release()
+
+
+def _describe_holder(path: Path) -> str:
+    """Who holds a study, as it said itself; nothing where that cannot be read."""
+    try:
+        said = json.loads(path.read_text(encoding="utf-8"))
+        return f" (process {int(said['process'])} on {str(said['host'])[:80]!r}, since {str(said['since'])[:30]})"
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def _quieten() -> None:

@@ -23,15 +23,21 @@ from pydantic import BaseModel
 from test_layers import LAYERS
 
 import harness
-from harness import choice, decide, inference, insight, space
+from harness import choice, decide, drift, inference, insight, latency, space
 from harness import config as config_module
 from harness.candidates import at_depth, merge_lists
+from harness.commands import watch
+from harness.commands.export import EXPORTS
+from harness.commands.tune import describe_engine
 from harness.config import Config, Range, parse_config
-from harness.fusion import FUSIONS, Lines, fuse, order_keys
-from harness.hybrid import find_columns
+from harness.engines import ENGINES, HARNESS, Engine, NotTheSameError, convert, nearest_fusion
+from harness.folder import SETTINGS
+from harness.fusion import FUSIONS, Lines, fuse, order_keys, weighted_reciprocal
+from harness.hybrid import Hybrid, find_columns
 from harness.measures import ALIASES, MEASURES, Ranking, parse_measure, prepare_judgements, score_queries
+from harness.parity import CASES, fixture_files, make_fixture
 from harness.profiles import mean_curve, profile
-from harness.types import Candidates, Conventions, Qrels, RankedLists
+from harness.types import Candidates, Conventions, Params, Qrels, RankedLists
 from harness.yamlfile import read_yaml
 
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
@@ -44,8 +50,8 @@ def blocks(page: str, language: str) -> list[str]:
 
 
 def section(page: str, heading: str) -> str:
-    """The text below a heading, up to the next one of any level."""
-    return re.split(rf"^#+ {re.escape(heading)}$", PAGES[page], flags=re.MULTILINE)[1].split("\n#")[0]
+    """The text below a heading, up to the next one of any level (one # alone is a comment in an example)."""
+    return re.split(rf"^#+ {re.escape(heading)}$", PAGES[page], flags=re.MULTILINE)[1].split("\n##")[0]
 
 
 def tables(text: str) -> list[list[dict[str, str]]]:
@@ -73,7 +79,8 @@ def complete_example() -> str:
 
 
 def test_pages_are_plain_and_narrow() -> None:
-    assert set(PAGES) >= {"config.md", "measures.md", "fusion.md", "choice.md", "study-folder.md", "design.md"}
+    names = {"config.md", "measures.md", "fusion.md", "engines.md", "choice.md", "study-folder.md", "watch.md", "design.md"}
+    assert set(PAGES) >= names
     for name, text in PAGES.items():
         assert [line for line in text.splitlines() if len(line) > 120] == [], name
         assert "\t" not in text and text.endswith("\n"), name
@@ -251,6 +258,220 @@ def test_the_rounding_example() -> None:
     assert sums[0] != sums[1] and all(repr(total) in section("fusion.md", "Rounding") for total in sums)
 
 
+def test_the_constants_at_which_rounding_merges_ranks() -> None:
+    text = section("fusion.md", "Rounding")
+    names = [f"{i:03}" for i in range(100)]
+    rows = RankedLists(np.arange(100, dtype=np.int32)[None, :], np.arange(100.0, 0.0, -1.0)[None, :])
+    none = RankedLists(np.full((1, 1), -1, dtype=np.int32), np.full((1, 1), np.nan))
+    candidates = merge_lists(rows, none)
+    distinct = {k: len(set(fuse(FUSIONS["rrf"](candidates, k), 0.5)[0])) for k in (700_000, 1_000_000)}
+    assert distinct == {700_000: len(names), 1_000_000: int(re.findall(r"(\d+) different scores", text)[0])}
+
+
+# The engines
+
+
+def overview() -> dict[str, dict[str, str]]:
+    """The first table of the page, by engine."""
+    return {row["`engine`"].strip("`"): row for row in tables(section("engines.md", "Rules of each engine"))[0]}
+
+
+def fusion_rows(rules: Engine) -> list[dict[str, str]]:
+    return tables(section("engines.md", rules.title))[0]
+
+
+def test_the_engines_and_their_settings_are_those_of_the_table() -> None:
+    shown = overview()
+    assert list(shown) == list(ENGINES)
+    for engine, rules in ENGINES.items():
+        low, high = rules.rrf_k_range
+        assert shown[engine] == {
+            "`engine`": f"`{engine}`",
+            "product": rules.title,
+            "default `rrf_k`": str(rules.rrf_k),
+            "`rrf_k` may be": str(low) if low == high else f"{low} to {high}",
+            "`depth` is its": rules.depth_name,
+            "at most": str(rules.most_depth),
+            "at exactly 0 or 1": "one list" if rules.alone else "both lists",
+            "ties": rules.ties,
+        }
+    assert all(f"`{engine}`" in section("config.md", "Top level") for engine in ENGINES)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_an_engines_fusions_version_and_source_are_those_of_the_table(engine: str) -> None:
+    rules = ENGINES[engine]
+    rows = fusion_rows(rules)
+    assert [row["fusion"].strip("`") for row in rows] == list(rules.fusions)
+    text = " ".join(section("engines.md", rules.title).split())
+    assert f"Version {rules.version}, read from {rules.source}." in text
+    for row in rows:
+        assert row["score"].endswith("no weights") is not rules.fusions[row["fusion"].strip("`")].weighted, row
+
+
+@pytest.mark.parametrize(
+    ("engine", "fusion"), [(engine, fusion) for engine, rules in ENGINES.items() for fusion in rules.fusions]
+)
+def test_the_odd_lists_of_each_engines_fusion(engine: str, fusion: str) -> None:
+    rules = ENGINES[engine]
+    row = next(row for row in fusion_rows(rules) if row["fusion"] == f"`{fusion}`")
+    for scores in ({"a": 5.0, "b": 5.0, "c": 5.0}, {"a": 5.0}):
+        candidates = merge_lists(lists(scores, "abc"), lists({}, "abc"))
+        weight = 0.0 if rules.fusions[fusion].weighted else 0.5
+        got = list(fuse(rules.fusions[fusion].lines(candidates, rules.rrf_k), weight)[0][: len(scores)])
+        values = {"x": 5.0, "1 / √n": 1 / math.sqrt(len(scores))}
+        if row["equal scores"] == "by rank":
+            assert rules.fusions[fusion].by_rank and got == sorted(set(got), reverse=True)
+        else:
+            value = values.get(row["equal scores"])
+            assert got == pytest.approx([float(row["equal scores"]) if value is None else value] * len(scores))
+    # a document of the semantic list alone: its share where it gets 0 from the keyword list, else its whole score
+    candidates = merge_lists(lists({"a": 3.0, "b": 1.0}, "abz"), lists({"z": 4.0, "a": 1.0}, "abz"))
+    own = 0.25 if rules.fusions[fusion].weighted else 0.5
+    lines = rules.fusions[fusion].lines(candidates, rules.rrf_k)
+    at, alone = (fuse(lines, weight)[0][2] for weight in (own, 1.0))
+    if lines.rank_constant is not None:
+        assert row["missing"] == "0" and at == pytest.approx(1 / (1 / own + rules.rrf_k))
+    elif not rules.fusions[fusion].weighted:
+        assert row["missing"] == ("skipped" if "max" in rules.fusions[fusion].formula else "0")
+    else:
+        assert at == pytest.approx(alone if row["missing"] == "skipped" else own * alone)
+
+
+def test_the_baselines_of_each_engine_are_those_of_the_table() -> None:
+    shown = {row["`engine`"].strip("`"): row for row in tables(section("engines.md", "Baselines"))[0]}
+    assert list(shown) == list(ENGINES)
+    for engine, rules in ENGINES.items():
+        names = [shown[engine][column].strip("`") for column in ("default `fusion`", "`equal`, at 0.5", "`rrf`, at 0.5")]
+        assert names == [rules.default_fusion, rules.score_fusion, rules.rank_fusion]
+
+
+def test_the_refused_fusions_are_those_that_an_engine_lacks() -> None:
+    shown = {
+        (row["`engine`"].strip("`"), own): row["nearest"].strip("`")
+        for row in tables(section("engines.md", "What is refused"))[0]
+        for own in re.findall(r"`([^`]+)`", row["refused"])
+    }
+    assert shown == {
+        (engine, own): nearest_fusion(own, engine)
+        for engine, rules in ENGINES.items()
+        for own in HARNESS.fusions
+        if own not in rules.fusions
+    }
+    text = section("engines.md", "What is refused")
+    assert all(f"`{name}`" in text for rules in ENGINES.values() for name, rule in rules.fusions.items() if not rule.weighted)
+
+
+def converted(params: Params, engine: str) -> Params | None:
+    try:
+        return convert(params, None, engine)[0]
+    except NotTheSameError:
+        return None
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("fusion", HARNESS.fusions)
+def test_the_table_of_conversions_agrees_with_convert(fusion: str, engine: str) -> None:
+    rows = tables(section("engines.md", "From one engine to another"))[0]
+    found = [row for row in rows if (row["own fusion"], row["`--to`"]) == (f"`{fusion}`", f"`{engine}`")]
+    assert len(found) <= 1
+    for weight, rrf_k in itertools.product((0.0, 0.3, 0.5, 1.0), (40, 59, 60)):
+        wanted = None
+        if found:
+            row = found[0]
+            holds = {"any": True, "0.5": weight == 0.5, "not 0 or 1": weight not in (0, 1)}[row["weight"]]
+            if holds and row["`rrf_k`"] in ("", "any", "any, and is doubled", str(rrf_k)):
+                wanted = row["becomes"].strip("`")
+        got = converted(Params(semantic_weight=weight, fusion=fusion, rrf_k=rrf_k), engine)
+        assert (got.fusion if got is not None else None) == wanted, (weight, rrf_k)
+        if got is not None and fusion == "rrf":
+            assert got.rrf_k == (2 * rrf_k if "doubled" in found[0]["`rrf_k`"] else rrf_k)
+
+
+def test_qdrants_numbers_come_out_of_the_code() -> None:
+    text = section("engines.md", "Qdrant's rank fusion")
+
+    def score(ranks: tuple[int, ...], weight: float) -> float:
+        return sum(float(weighted_reciprocal(np.asarray([rank], dtype=np.int32), weight, 1)[0]) for rank in ranks)
+
+    for row in tables(text)[0]:
+        weight = float(row["weights"].split()[0])
+        a, b = score((1,), weight), score((2, 4), weight)
+        assert row["A"].endswith(f"= {a:.3f}".replace("0.", ".")) and row["B"].endswith(f"= {b:.3f}".replace("0.", "."))
+        assert row["first"] == ("A" if a > b else "B")
+
+    one_two, two_one = (lists({"a": 2.0, "b": 1.0}, "ab"), lists({"b": 2.0, "a": 1.0}, "ab"))
+    judged = Qrels(np.asarray([[0]], dtype=np.int32), np.ones((1, 1), dtype=np.int32))
+    hybrid = Hybrid(merge_lists(one_two, two_one), judged, Conventions(), Params(depth=2), engine="qdrant")
+    _, lines, columns = hybrid.setting(Params(fusion="rrf", rrf_k=20, depth=2))
+    points = profile(lines, columns, hybrid.judgements, parse_measure("MRR")).points[1:-1]
+    shown = re.search(r"cross at (\S+), (\S+) and (\S+)\. ", " ".join(text.split()))
+    assert shown is not None and [float(number) for number in shown.groups()] == pytest.approx(list(points), abs=5.1e-7)
+
+
+def test_every_target_and_setting_of_export_is_explained() -> None:
+    text = section("engines.md", "Export")
+    named = [name for row in tables(text)[0] for name in re.findall(r"`([^`]+)`", row["`--to`"])]
+    assert sorted(named) == sorted(EXPORTS)
+    assert all(f"`{setting}`" in text for setting in SETTINGS)
+
+
+@pytest.mark.parametrize("engine", ENGINES)
+def test_the_files_of_a_fixture_and_how_to_run_it(engine: str) -> None:
+    rules, text = ENGINES[engine], section("engines.md", "Parity")
+    params = Params(fusion=rules.default_fusion, rrf_k=rules.rrf_k)
+    fixture = make_fixture(params, engine)
+    assert 1 <= len(fixture.queries) <= len(CASES)
+    files = fixture_files(fixture, engine, "rank-profile x {\n}\n")
+    assert all(f"`{name.split('/')[0]}{'/' * ('/' in name)}`" in text for name in files)
+    row = next(row for row in tables(text)[1] if row["engine"] == f"`{engine}`")
+    usage = re.search(r"python (check\.py[^\n;,]*)", files["check.py"])
+    assert usage is not None
+    wanted = usage[1].strip('" ').removesuffix(", such as")
+    assert row["command"].strip("`") == wanted
+    gives_none = re.search(r"\[\(.*, None\) for", files["check.py"]) is not None
+    assert row["compares"] == ("order" if gives_none else "order and scores")
+
+
+# Watch
+
+
+def test_the_sizes_of_watch_are_those_of_the_code() -> None:
+    text = " ".join(PAGES["watch.md"].split())
+    assert f"flipped {drift.DRAWS} times" in text and f"deals the units out anew {drift.DRAWS} times" in text
+    assert f"the {choice.CELLS} cells" in text and f"Up to {latency.MOST_PROMPTS} prompts" in text
+    assert latency.ROUNDS == 5 and "the fastest of the five counts" in text
+    assert f"more than {watch.SLOWER:g} times the recorded one" in text
+    assert watch.LEAST_SLOWER == 0.001 and "more than a millisecond above it" in text
+    assert watch.ON_NEW_PROMPTS == 3 and f"the three checks share {drift.LEVEL:g}" in text
+    assert f"{100 * (1 - 2 * drift.LEVEL / watch.ON_NEW_PROMPTS):.1f} % ones" in text
+
+
+def test_no_collection_of_the_table_alarms_more_often_than_the_level() -> None:
+    block = next(block for block in blocks("watch.md", "console") if "false_alarms.py" in block)
+    rows = [line.split() for line in block.splitlines()[3:]]
+    assert rows and all(len(row) == 7 for row in rows)
+    assert max(float(row[5]) for row in rows) <= 100 * drift.LEVEL
+
+
+def test_every_check_and_key_of_watch_is_explained(study: Path) -> None:
+    harness.evaluate(study / "config.yaml", weights=study / "weights.yaml")
+    result = watch.watch(study).to_dict()
+    explained = [row["check"].strip("`") for row in tables(section("watch.md", "What is asked"))[0]]
+    assert [check["name"] for check in result["checks"]] == explained
+    text = section("watch.md", "JSON and JUnit")
+    named = {name for row in tables(text)[0] for name in re.findall(r"`([^`]+)`", row["key"])}
+    assert set(result) == named
+    numbers = {
+        check: set(re.findall(r"`([^`]+)`", row["numbers"]))
+        for row in tables(text)[1]
+        for check in re.findall(r"`([^`]+)`", row["check"])
+    }
+    for check in result["checks"]:
+        assert set(check) - {"name", "status", "message"} <= numbers[check["name"]], check
+    assert {check["status"] for check in result["checks"]} <= set(re.findall(r"`([a-z]+)`", text))
+
+
 # The choice
 
 
@@ -356,8 +577,11 @@ def test_the_commands_and_options_exist(options: dict[str, set[str]]) -> None:
             used = {word.partition("=")[0] for word in words[4:] if word.startswith("--")}
             assert used <= options[words[3]], f"{page}: {shlex.join(words)}"
             seen += 1
+        elif words[0] == "python" and words[1].startswith("parity-"):
+            assert re.fullmatch(r"parity-(\w+)/check\.py", words[1]) and words[1][7:-9] in ENGINES, f"{page}: {shlex.join(words)}"
         elif words[0] == "python":
-            assert (ROOT / words[1]).is_file() and len(words) == 2, f"{page}: {shlex.join(words)}"
+            script = (ROOT / words[1]).read_text(encoding="utf-8")
+            assert all(f'"{word}"' in script for word in words[2:] if word.startswith("--")), f"{page}: {shlex.join(words)}"
         else:
             assert words[0] == "ir_measures", f"{page}: {shlex.join(words)}"
     assert seen >= 5
@@ -368,6 +592,13 @@ def test_options_in_running_text_exist(options: dict[str, set[str]]) -> None:
     known = foreign.union(*options.values())
     for page, text in PAGES.items():
         assert set(re.findall(r"`(--[a-z_-]+)", text)) <= known, page
+
+
+@pytest.mark.parametrize("command", ["export", "watch"])
+def test_every_option_of_the_newer_commands_is_explained(command: str, options: dict[str, set[str]]) -> None:
+    page = PAGES[{"export": "engines.md", "watch": "watch.md"}[command]]
+    for option in options[command] - {"--help"}:
+        assert f"`{option}" in page or (option == "--latency" and "`--no-latency`" in page), option
 
 
 def test_the_python_examples_call_what_there_is() -> None:
@@ -456,7 +687,7 @@ def test_every_file_column_and_key_of_a_study_is_explained(study: Path) -> None:
     summary = json.loads((study / "summary.json").read_text(encoding="utf-8"))
     text = section(page, "summary.json")
     top = {name for row in tables(text)[0] for name in re.findall(r"`([^`]+)`", row["key"])}
-    assert set(summary) <= top and top - set(summary) == {"pareto"}
+    assert set(summary) <= top and top - set(summary) == {"pareto", "engine"}
     groups = summary["groups"].keys()
     parts = ("exact", "pick", "cross_fitted", "verdict", "held_out", "labels", "worst_losses", "groups", "group_weights", "holes")
     named = set(re.findall(r"[a-z_]+", " ".join(re.findall(r"`([^`]+)`", text)))) | set(config_module.PARAM_NAMES)
@@ -473,9 +704,21 @@ def test_every_key_of_the_collection_and_of_the_timings_is_explained(study: Path
 
     timings = json.loads((study / "timings.json").read_text(encoding="utf-8"))
     text = section("study-folder.md", "timings.json")
-    assert {row["key"].strip("`") for row in tables(text)[0]} == set(timings)
+    rows = {row["key"].strip("`"): row["holds"] for row in tables(text)[0]}
+    assert {key for key, holds in rows.items() if not holds.startswith("after `evaluate`")} == set(timings)
     assert all(f"`{key}`" in text for key in (*timings["search"], *timings["index_bytes"]))
     assert all(stage in text for stage in timings["stages"])
+
+    harness.evaluate(study / "config.yaml", weights=study / "weights.yaml")
+    timings = json.loads((study / "timings.json").read_text(encoding="utf-8"))
+    assert set(timings) == set(rows)
+    assert all(f"`{key}`" in text for key in (*timings["search"], *timings["systems"], *timings["measured_on"]))
+
+
+def test_every_key_of_the_engine_is_explained() -> None:
+    text = section("study-folder.md", "summary.json")
+    item = next(item for item in re.split(r"\n\* ", text) if item.startswith("`engine`:"))
+    assert set(describe_engine("qdrant")) <= set(re.findall(r"`([^`]+)`", item))
 
 
 def test_only_searched_parameters_have_a_column(write_config: Callable[..., Path]) -> None:

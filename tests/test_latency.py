@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import itertools
 import json
 import shutil
 from collections.abc import Callable
@@ -212,7 +211,7 @@ def test_leaving_a_side_out_orders_as_asking_both_would(
     for number in range(len(indexes.texts)):
         search_once(indexes, number, replace(config.base, semantic_weight=weight), config)
         search_once(indexes, number, replace(config.base, semantic_weight=0.5), config)
-    for one, both in itertools.batched(fused, 2) if hasattr(itertools, "batched") else zip(fused[::2], fused[1::2], strict=True):
+    for one, both in zip(fused[::2], fused[1::2], strict=True):
         orders = []
         for lists in (one, both):
             candidates, lines = apply_rules(merge_lists(*lists), config.base, None)

@@ -29,7 +29,7 @@ from harness.files import write_text
 from harness.fusion import order_keys
 from harness.latency import peak_memory
 from harness.measures import Measure, score_queries
-from harness.prepare import Prepared, Timings, prepare, read_data, split_held_out, warn
+from harness.prepare import Prepared, Timings, check_places, prepare, read_data, split_held_out, warn
 from harness.profiles import find_optimum, mean_curve, restrict
 from harness.progress import Progress, Silence
 from harness.semantic import THREADS, find_model
@@ -98,6 +98,7 @@ def tune(
     identity = identify(config, dataset, held_out)
     if not fresh:
         refuse_another_question(folder, config, identity)
+    check_places(config, dataset, folder)
     prepared = prepare(config, dataset, progress, timings, held_out=held_out)
     with hold_study(folder):
         return run_study(prepared, folder, identity, progress, timings, fresh=fresh)
@@ -252,7 +253,7 @@ def describe_trial(trial: Trial, config: Config) -> str:
 
 @contextmanager
 def interruptible() -> Iterator[threading.Event]:
-    """Ctrl-C sets the event, so that the running trial ends whole; a second one interrupts at once."""
+    """Ctrl-C (or SIGTERM) sets the event, so that the running trial ends whole; a second one interrupts at once."""
     event = threading.Event()
     if threading.current_thread() is not threading.main_thread():
         yield event
@@ -263,11 +264,12 @@ def interruptible() -> Iterator[threading.Event]:
             raise KeyboardInterrupt
         event.set()
 
-    old = signal.signal(signal.SIGINT, handle)
+    old = {number: signal.signal(number, handle) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield event
     finally:
-        signal.signal(signal.SIGINT, old)
+        for number, handler in old.items():
+            signal.signal(number, handler)
 
 
 def settle(prepared: Prepared, folder: Path, trials: list[Trial], legs: Legs, notes: list[str], progress: Progress) -> TuneResult:
