@@ -5,13 +5,18 @@ PYTHON ?= python3
 PIP_FLAGS ?=
 CONFIG ?= configs/hybrid.yaml
 
-.PHONY: tune test lint
+.PHONY: tune test lint reproduce
 
 tune: .venv/installed
 	.venv/bin/python -m harness tune $(CONFIG)
 
 test: .venv/installed .venv/engines
 	.venv/bin/python -m pytest
+
+# The committed study, from its stored candidates and from scratch.
+reproduce: .venv/installed
+	.venv/bin/python -m harness reproduce reference
+	.venv/bin/python -m harness reproduce reference --from-scratch
 
 lint: .venv/installed
 	.venv/bin/ruff check .

@@ -60,7 +60,7 @@ def best_weights(means: FloatArray, grid: FloatArray = GRID) -> FloatArray:
     """Each row's best weight, the mean of all that share the maximum; means is (n_curves, n_weights)."""
     highest, lowest = means.max(axis=1, keepdims=True), means.min(axis=1, keepdims=True)
     best = means >= highest - LEVEL * (highest - lowest) - SAME
-    middles: FloatArray = (best @ grid) / best.sum(axis=1)
+    middles: FloatArray = (best * grid).sum(axis=1) / best.sum(axis=1)
     return middles
 
 
@@ -77,13 +77,13 @@ def choose_weight(
     unit there is no evidence, and the weight is home.
     """
     counts = resample_counts(units, RESAMPLES, rng)  # (n_queries, RESAMPLES)
-    spread = float(best_weights(_means(counts, scores), grid).std())
-    smoothed = scores @ smoothing(grid, spread, grid).T
-    best = best_weights(_means(counts, smoothed), grid)  # each resample's candidate
+    spread = float(best_weights(mean_curves(counts, scores), grid).std())
+    smoothed = multiply(scores, smoothing(grid, spread, grid))
+    best = best_weights(mean_curves(counts, smoothed), grid)  # each resample's candidate
     place = np.interp(best, grid, np.arange(grid.size))  # between two cells: the line between their values
     lower, share = place.astype(int), place % 1
     at_best = (1 - share) * smoothed[:, lower] + share * smoothed[:, np.minimum(lower + 1, grid.size - 1)]
-    at_home = scores @ smoothing(np.asarray([home_weight]), spread, grid)[0]
+    at_home = multiply(scores, smoothing(np.asarray([home_weight]), spread, grid))[:, 0]
     left_out = counts == 0
     times = left_out.sum(axis=1)
     gains = np.where(left_out, at_best - at_home[:, None], 0.0).sum(axis=1) / np.maximum(times, 1)
@@ -94,10 +94,19 @@ def choose_weight(
     return Choice(home_weight + pull * (candidate - home_weight), candidate, spread, evidence, pull)
 
 
-def _means(counts: FloatArray, scores: FloatArray) -> FloatArray:
-    """The mean curve of every resample, (n_resamples, n_weights)."""
-    means: FloatArray = (counts.T @ scores) / counts.sum(axis=0)[:, None]
+def mean_curves(counts: FloatArray, scores: FloatArray) -> FloatArray:
+    """The mean curve of every resample, (n_resamples, n_weights); `counts` is (n_queries, n_resamples)."""
+    means: FloatArray = np.einsum("qr,qw->rw", counts, scores) / counts.sum(axis=0)[:, None]
     return means
+
+
+def multiply(scores: FloatArray, kernel: FloatArray) -> FloatArray:
+    """Every row's weighted sums, (n_rows, n_targets), for scores (n_rows, n_weights) and a kernel (n_targets, n_weights).
+
+    By einsum: BLAS, behind `@`, adds in an order that depends on the processor, and so would the last digits.
+    """
+    sums: FloatArray = np.einsum("qw,tw->qt", scores, kernel)
+    return sums
 
 
 def evidence_of(gain: FloatArray, units: IntArray, negligible: float = SAME) -> float:
@@ -115,9 +124,10 @@ def choose_setting(all_scores: list[FloatArray], units: IntArray, rng: np.random
     judged at the maximum of its smoothed curve, all with the first one's spread.
     """
     counts = resample_counts(units, RESAMPLES, rng)
-    spread = float(best_weights(_means(counts, all_scores[0]), grid).std())
+    spread = float(best_weights(mean_curves(counts, all_scores[0]), grid).std())
     kernel = smoothing(grid, spread, grid)
-    at_best = [smoothed[:, int(np.argmax(smoothed.mean(axis=0)))] for smoothed in (scores @ kernel.T for scores in all_scores)]
+    tops = [int(np.argmax(multiply(scores.mean(axis=0)[None, :], kernel))) for scores in all_scores]
+    at_best = [multiply(scores, kernel[top : top + 1])[:, 0] for scores, top in zip(all_scores, tops, strict=True)]
     best = at_best[int(np.argmax([scores.mean() for scores in at_best]))]
     for i, scores in enumerate(at_best):
         if evidence_of(best - scores, units) < 1:

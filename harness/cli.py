@@ -168,7 +168,10 @@ def export(
     made = make(study, to=to, setting=setting, parity=(folder or Path(f"parity-{to}")) if parity else None)
     print(made.text, end="")
     if made.folder is not None:
-        print(f"parity fixture written to {made.folder}/: run python {made.folder}/check.py", file=sys.stderr)
+        print(
+            f"parity fixture written to {made.folder}/: run python {made.folder}/check.py (its first lines say with what)",
+            file=sys.stderr,
+        )
 
 
 @app.command()

@@ -39,6 +39,7 @@ MakeLines = Callable[[Candidates, float], Lines]
 ALONE = "alone"  # the fusion of the baselines keyword and semantic: that retriever's own list, whatever the engine
 BY_ID, FIRST_SEEN, UNKNOWN = "by id", "first seen", "unknown"  # the order of equal scores
 ANY_WEIGHT = 0.5  # the weight of a fusion that has none
+HALVED = "(1 + cosine) / 2"  # Lucene has no scores below 0
 OPENSEARCH_FLOOR = 0.001  # MIN_SCORE of its normalisers: a document that was found never scores 0
 ELASTICSEARCH_EPSILON = 1e-6  # below this range or norm its normalisers keep the raw score
 
@@ -61,7 +62,8 @@ class Engine:
     `rrf_k` is the default constant, `rrf_k_range` what can be set (both ends the same: it is fixed). `depth_name` is where the
     depth goes. `alone`: at a weight of exactly 0 or 1 one list alone is returned. `ties` is the order of equal scores: by
     id; as the engine meets them, the keyword list first; or unknown before indexing (Lucene's document numbers, say),
-    where the id stands in for it. `caution` is what a person must know of the engine before believing a number.
+    where the id stands in for it. `cosine_score` is what its retriever makes of a cosine, `fewest_depth` how many each side
+    fetches at least. `caution` is what a person must know of the engine before believing a number.
     """
 
     title: str
@@ -75,6 +77,8 @@ class Engine:
     top_k_within_depth: bool = False
     alone: bool = False
     ties: str = UNKNOWN
+    cosine_score: str = "cosine"
+    fewest_depth: int = 1
     caution: str = ""
 
     @property
@@ -317,6 +321,7 @@ ENGINES: dict[str, Engine] = {
         depth_name="pagination_depth",
         most_depth=10_000,
         rrf_k_range=(1, 10_000),
+        cosine_score=HALVED,
         caution="its kNN score of a cosine is (1 + cosine) / 2 and it computes in single precision: min_max, z_score and rrf do"
         " not mind, the l2 fusions do",
         fusions={
@@ -342,6 +347,7 @@ ENGINES: dict[str, Engine] = {
         most_depth=10_000,
         rrf_k_range=(1, 1_000_000),
         top_k_within_depth=True,
+        cosine_score=HALVED,
         caution="its kNN score of a cosine is (1 + cosine) / 2 and it computes in single precision: minmax and rrf do not mind,"
         " l2_norm and none do",
         fusions={
@@ -356,6 +362,7 @@ ENGINES: dict[str, Engine] = {
         version="1.3x (rankedFusion of older ones counts from 61)",
         source="weaviate/weaviate: usecases/traverser/hybrid/hybrid_fusion.go",
         depth_name="limit",
+        fewest_depth=100,
         caution="each side of its hybrid query fetches max(limit, 100): a depth below 100 is deeper there",
         rrf_k=59,
         rrf_k_range=(59, 59),
@@ -557,6 +564,13 @@ def convert(params: Params, source: str | None, target: str | None) -> tuple[Par
             f"at a semantic_weight of exactly {weight:g} {(ours if ours.alone else theirs).title} returns one list alone and"
             f" {(theirs if ours.alone else ours).title} the other's documents behind it"
         )
+    if rule.form == "raw" and ours.cosine_score != theirs.cosine_score:
+        raise NotTheSameError(
+            f"{params.fusion} adds the scores as they are, and a cosine is {ours.cosine_score} for {ours.title} and"
+            f" {theirs.cosine_score} for {theirs.title}"
+        )
+    if params.depth < theirs.fewest_depth:
+        raise NotTheSameError(f"{theirs.title} fetches at least {theirs.fewest_depth} from each side, the study {params.depth}")
     found = _same_form(params, rule, theirs)
     if found is None:
         raise NotTheSameError(

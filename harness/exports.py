@@ -47,7 +47,8 @@ def all_notes(setting: Setting, *, listed: bool = True) -> list[str]:
     """What a person must know before pasting; `listed`: the engine takes a list of weights."""
     p, rules = setting.params, setting.rules
     weights = ", ".join(map(repr, setting.weights))
-    notes = [f"from study {setting.study}: fusion {p.fusion}, semantic_weight {p.semantic_weight!r}, top_k {p.top_k}"]
+    # in quotes: "# … coding: …" in its first lines would tell Python an encoding
+    notes = [f"from the study '{setting.study}': fusion {p.fusion}, semantic_weight {p.semantic_weight!r}, top_k {p.top_k}"]
     if setting.engine is not None:
         notes.append(f"rules of {rules.title} {rules.version}, read from {rules.source}")
     if listed and rules.fusions[p.fusion].weighted:
@@ -56,6 +57,8 @@ def all_notes(setting: Setting, *, listed: bool = True) -> list[str]:
         f"depth {p.depth}{f' is {rules.depth_name}' if setting.engine else ''}: the weight belongs to it, keep them together",
         f"the keyword list was made by {setting.keyword}, the semantic list by {setting.semantic}: other lists, another weight",
     ]
+    if setting.engine is not None and rules.caution:
+        notes.append(f"mind: {rules.caution}")
     return [_one_line(note) for note in (*notes, *setting.notes)]
 
 
@@ -84,8 +87,14 @@ def to_yaml(setting: Setting) -> str:
         if isinstance(value, list):
             lines += [f"{key}:", *(f"  - {json.dumps(item, ensure_ascii=False)}" for item in value)]
         else:
-            lines.append(f"{key}: {json.dumps(value, ensure_ascii=False)}")
+            lines.append(f"{key}: {_yaml_number(value) if isinstance(value, float) else json.dumps(value, ensure_ascii=False)}")
     return "\n".join(lines) + "\n"
+
+
+def _yaml_number(value: float) -> str:
+    """A real number that YAML 1.1 reads as one: 1e-07 without a point is text there."""
+    mantissa, mark, exponent = repr(value).partition("e")
+    return repr(value) if not mark or "." in mantissa else f"{mantissa}.0e{exponent}"
 
 
 def _plain(setting: Setting) -> dict[str, Any]:
@@ -219,7 +228,7 @@ def to_qdrant(setting: Setting) -> str:
     if setting.rules.fusions[p.fusion].by_rank:
         fusion = f"models.RrfQuery(rrf=models.Rrf(k={p.rrf_k + 1}, weights={setting.weights!r}))"
         remarks = f"""# weights are absolute: [0.5, 0.5] and [1, 1] order differently, so keep these numbers as they are.
-# k = {p.rrf_k + 1} is a constant of {p.rrf_k} in 1 / (constant + rank from 1). Needs Qdrant 1.17.
+# k = {p.rrf_k + 1} is rrf_k {p.rrf_k} of the study: each list adds 1 / (rank from 1 / weight + {p.rrf_k}). Needs Qdrant 1.17.
 """
     else:
         fusion = "models.FusionQuery(fusion=models.Fusion.DBSF)"
@@ -335,7 +344,8 @@ def to_pgvector(setting: Setting) -> str:
 CREATE OR REPLACE FUNCTION hybrid_search(prompt text, prompt_vector vector)
 RETURNS TABLE (id text, score double precision) LANGUAGE sql STABLE AS $$
     WITH terms AS (
-        SELECT replace(plainto_tsquery('english', prompt)::text, '&', '|')::tsquery AS query
+        SELECT string_agg(quote_literal(lexeme), ' | ')::tsquery AS query  -- any word of the prompt, as BM25 has it
+        FROM unnest(to_tsvector('english', prompt))
     ),
     keyword AS (
         SELECT d.id::text AS id,

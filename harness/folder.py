@@ -18,6 +18,16 @@ from harness.retrieve import unpack
 from harness.types import Counts, Dataset, Hashes, Params, Qrels, Query
 
 NOTHING = Hashes("", "", "")
+COUNTED = (  # in summary.json's collection
+    "documents",
+    "queries",
+    "judgements",
+    "empty_documents",
+    "judged_documents_not_in_corpus",
+    "queries_without_judgements",
+    "judged_queries_not_in_queries",
+)
+MOST_COUNTED = 10**7  # of one kind
 SETTINGS = ("recommended", "pick", "best_trial")
 
 
@@ -92,17 +102,17 @@ def read_prepared(study: Stored) -> Prepared:
     Documents that neither the candidates nor the judgements name have an empty id, and no text is known. HarnessError where the
     file is not what `tune` writes.
     """
-    path = study.folder / "candidates.npz"
+    path, counts = study.folder / "candidates.npz", _recorded_counts(study)
     try:
         stored = read_arrays(path)
         other = {name.removeprefix(HELD_OUT): array for name, array in stored.items() if name.startswith(HELD_OUT)}
-        held_out = _unpack_prepared(study, other) if other else None
-        return replace(_unpack_prepared(study, stored), held_out=held_out)
+        held_out = _unpack_prepared(study, other, counts) if other else None
+        return replace(_unpack_prepared(study, stored, counts), held_out=held_out)
     except (DamagedFileError, KeyError, ValueError, TypeError, IndexError) as error:
         raise HarnessError(f"{path}: must be what tune wrote, got: {error}; run tune again") from None
 
 
-def _unpack_prepared(study: Stored, stored: Mapping[str, Any]) -> Prepared:
+def _unpack_prepared(study: Stored, stored: Mapping[str, Any], counts: Counts) -> Prepared:
     config, retrieved = study.config, unpack(stored)
     ids = json.loads(stored["ids"].tobytes())
     queries, groups, clusters, documents = (ids[name] for name in ("queries", "groups", "clusters", "documents"))
@@ -123,7 +133,7 @@ def _unpack_prepared(study: Stored, stored: Mapping[str, Any]) -> Prepared:
         texts=("",) * len(doc_ids),
         queries=tuple(Query(q, "", g, c) for q, g, c in zip(queries, groups, clusters, strict=True)),
         qrels=qrels,
-        counts=_recorded_counts(study.summary),
+        counts=counts,
         hashes=NOTHING,
     )
     base = Params(depth=config.deepest, k1=config.keyword.k1, b=config.keyword.b)
@@ -131,18 +141,26 @@ def _unpack_prepared(study: Stored, stored: Mapping[str, Any]) -> Prepared:
     return Prepared(config, dataset, retrieved, hybrid)
 
 
-def _recorded_counts(summary: Mapping[str, Any]) -> Counts:
+def _recorded_counts(study: Stored) -> Counts:
     """What the summary says of the files that the study read; the prompts that were left out by id, the rest as numbers."""
-    said = summary["collection"]
-    left_out = tuple(said["left_out"])
-    unjudged = int(said["queries_without_judgements"])
+    path = study.folder / "summary.json"
+    try:
+        said = study.summary["collection"]
+        left_out = tuple(map(str, said["left_out"]))
+        counted = {name: said[name] for name in COUNTED}
+        wrong = [name for name, count in counted.items() if type(count) is not int or not 0 <= count <= MOST_COUNTED]
+        if wrong:
+            raise ValueError(f"{', '.join(wrong)} must be whole numbers")
+    except (KeyError, TypeError, ValueError) as error:
+        raise HarnessError(f"{path}: must have the counts of the collection, got: {error}; run tune again") from None
+    unjudged = counted["queries_without_judgements"]
     return Counts(
-        documents=int(said["documents"]),
-        queries=int(said["queries"]),
-        judgements=int(said["judgements"]),
-        empty_documents=("",) * int(said["empty_documents"]),
-        unknown_documents=int(said["judged_documents_not_in_corpus"]),
+        documents=counted["documents"],
+        queries=counted["queries"],
+        judgements=counted["judgements"],
+        empty_documents=("",) * counted["empty_documents"],
+        unknown_documents=counted["judged_documents_not_in_corpus"],
         without_judgements=left_out[:unjudged],
         without_relevant=left_out[unjudged:],
-        unmatched=("",) * int(said["judged_queries_not_in_queries"]),
+        unmatched=("",) * counted["judged_queries_not_in_queries"],
     )

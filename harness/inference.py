@@ -50,7 +50,7 @@ def randomisation_test(d: FloatArray, units: IntArray, rng: np.random.Generator)
     extreme = 0
     for start in range(0, FLIPS, 1000):
         signs = rng.integers(0, 2, size=(min(1000, FLIPS - start), sums.size)) * 2 - 1
-        extreme += int((np.abs(signs @ sums) >= observed - SAME * max(1, sums.size)).sum())
+        extreme += int((np.abs((signs * sums).sum(axis=1)) >= observed - SAME * max(1, sums.size)).sum())
     return (1 + extreme) / (1 + FLIPS)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.choice import GRID, best_weights, choose_weight
+from harness.choice import GRID, best_weights, choose_weight, mean_curves
 from harness.fusion import order_keys, rank_columns
 from harness.hybrid import Hybrid, find_columns
 from harness.inference import FEWEST_DIFFERING, SAME, mean_interval, prompts_to_prove
@@ -60,7 +60,7 @@ def plan_labels(difference: FloatArray, scores: FloatArray, units: IntArray, see
 
 
 def _spread(scores: FloatArray, counts: FloatArray) -> float:
-    return float(best_weights((counts.T @ scores) / counts.sum(axis=0)[:, None]).std())
+    return float(best_weights(mean_curves(counts, scores)).std())
 
 
 def _half_counts(units: IntArray, n_resamples: int, rng: np.random.Generator) -> FloatArray:

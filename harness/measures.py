@@ -11,6 +11,8 @@ The conventions that the field leaves open are options (`Conventions`); the defa
 from __future__ import annotations
 
 import difflib
+import functools
+import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -90,7 +92,7 @@ def prepare_judgements(qrels: Qrels, conventions: Conventions) -> Judgements:
     """Masks, totals and gains of these qrels; gains ignore the relevance threshold, and are 0 for grades below 0."""
     relevant = qrels.relevant(conventions.relevance_threshold)
     grades = np.where(qrels.judged, np.maximum(qrels.grades, 0), 0).astype(np.float64)
-    gains = np.exp2(grades) - 1 if conventions.gain == "exponential" else grades
+    gains = np.ldexp(1.0, grades.astype(np.int64)) - 1 if conventions.gain == "exponential" else grades
     return Judgements(
         judged=qrels.judged,
         relevant=relevant,
@@ -158,15 +160,26 @@ def average_precision(ranking: Ranking, judgements: Judgements, cutoff: float) -
     return _divide(total, denominator)
 
 
+def discounts(ranks: FloatArray | IntArray) -> FloatArray:
+    """log2(rank + 1) by the C library, from a table: numpy's own depends on the processor in its last digit."""
+    whole = ranks.astype(np.int64)
+    return _discounts_to(max(1024, 1 << int(whole.max(initial=1)).bit_length()))[whole]
+
+
+@functools.lru_cache(maxsize=4)
+def _discounts_to(size: int) -> FloatArray:
+    return np.asarray([math.log2(rank + 1) for rank in range(size + 1)])
+
+
 def ndcg(ranking: Ranking, judgements: Judgements, cutoff: float) -> FloatArray:
     """Σ gain / log2(rank + 1) up to K, over the same sum for the ideal order; gain = grade, or 2^grade − 1 by option.
 
     Järvelin and Kekäläinen (2002) with trec_eval's discount; 0 when no grade is above 0.
     """
     within = _within(ranking, cutoff)
-    dcg = np.where(within, judgements.gains / np.log2(np.where(within, ranking.ranks, 1.0) + 1), 0.0).sum(axis=1)
+    dcg = np.where(within, judgements.gains / discounts(np.where(within, ranking.ranks, 1.0)), 0.0).sum(axis=1)
     place = np.arange(1, judgements.ideal_gains.shape[1] + 1)
-    ideal = np.where(place <= cutoff, judgements.ideal_gains / np.log2(place + 1), 0.0).sum(axis=1)
+    ideal = np.where(place <= cutoff, judgements.ideal_gains / discounts(place), 0.0).sum(axis=1)
     return _divide(dcg, ideal)
 
 

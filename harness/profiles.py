@@ -77,9 +77,9 @@ class Profiles:
         before = self.before()
         jumps = np.asarray(sparse.csr_array((self.after - before, (self.point, self.query)), shape=shape) @ counts)
         spikes = np.asarray(sparse.csr_array((self.at - before, (self.point, self.query)), shape=shape) @ counts)
-        intervals = self.first @ counts + np.cumsum(jumps, axis=0)[:-1]
+        intervals = _weigh(self.first, counts) + np.cumsum(jumps, axis=0)[:-1]
         points = np.concatenate([intervals[:1], intervals]) + spikes
-        points[0], points[-1] = self.ends[0] @ counts, self.ends[1] @ counts
+        points[0], points[-1] = _weigh(self.ends[0], counts), _weigh(self.ends[1], counts)
         return intervals, points
 
     def scores_at(self, weights: FloatArray) -> FloatArray:
@@ -102,6 +102,12 @@ class Profiles:
         scores[:, on_point & (near == 0)] = self.ends[0][:, None]
         scores[:, on_point & (near == self.points.size - 1)] = self.ends[1][:, None]
         return scores
+
+
+def _weigh(scores: FloatArray, counts: FloatArray) -> FloatArray:
+    """Σ scores · counts over the queries, by numpy's own sum: BLAS adds in an order that depends on the processor."""
+    total: FloatArray = (scores.reshape(-1, *(1,) * (counts.ndim - 1)) * counts).sum(axis=0)
+    return total
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ def disagree(first: Ranked, second: Ranked) -> bool:
 # The rules that are one formula, up to a factor, at every weight between 0 and 1 (shared/fusion.md).
 SAME_FORMULA = [
     {(None, "minmax"), ("weaviate", "relativeScoreFusion")},
-    {(None, "none"), ("elasticsearch", "none"), ("haystack", "merge")},
+    {(None, "none"), ("haystack", "merge")},  # not Elasticsearch's none: a cosine is (1 + cosine) / 2 there
     {
         *((None, "rrf"), ("elasticsearch", "rrf"), ("weaviate", "rankedFusion"), ("vespa", "reciprocal_rank")),
         *(("langchain", "rrf"), ("haystack", "reciprocal_rank_fusion"), ("azure", "rrf"), ("pgvector", "rrf")),
@@ -127,6 +127,7 @@ SAME_AT_EQUAL_WEIGHTS = [
 ]
 FIXED_CONSTANT = {"weaviate": 59, "llamaindex": 59, "haystack": 60, "azure": 60}
 ALONE_AT_THE_ENDS = {None, "weaviate", "azure"}
+FEWEST_DEPTH = {"weaviate": 100}  # each side of its hybrid query fetches so many
 BY_RANK = {*SAME_AT_EQUAL_WEIGHTS[1], ("qdrant", "rrf"), ("opensearch", "rrf")}
 
 
@@ -134,6 +135,8 @@ def expect_conversion(source: str | None, params: Params, target: str | None) ->
     """Fusion and constant (None: of no account) under the target, from the tables above; None where there is none."""
     rule, k, even = (source, params.fusion), params.rrf_k, params.semantic_weight == 0.5
     if params.semantic_weight in (0, 1) and (source in ALONE_AT_THE_ENDS) != (target in ALONE_AT_THE_ENDS):
+        return None
+    if params.depth < FEWEST_DEPTH.get(target or "", 1):
         return None
     reciprocal = SAME_AT_EQUAL_WEIGHTS[1]
     found: list[tuple[str, int | None]] = []
@@ -160,8 +163,8 @@ def test_a_setting_converts_exactly_where_the_formulas_are_the_same(source: str 
     weighted = rules_of(source).fusions[fusion].weighted
     for weight in (0.0, 0.3, 0.5, 0.5000001, 1.0) if weighted else (0.5,):
         for k in constants_of(source):
-            params = Params(weight, 4, fusion, k, 25, 1.1, 0.6)
-            for target in EVERY_ENGINE:
+            for depth, target in itertools.product((25, 100), EVERY_ENGINE):
+                params = Params(weight, 4, fusion, k, depth, 1.1, 0.6)
                 if target == source:
                     assert convert(params, source, target) == (params, [])
                     continue
@@ -189,7 +192,7 @@ def test_a_setting_converts_exactly_where_the_formulas_are_the_same(source: str 
         ("rrf", 0.0, 59, {"weaviate"}),
         ("minmax", 0.3, 60, {"weaviate"}),
         ("minmax", 1.0, 60, {"weaviate"}),
-        ("none", 0.3, 60, {"elasticsearch", "haystack"}),
+        ("none", 0.3, 60, {"haystack"}),
         ("none", 0.0, 60, set()),
         ("dbsf", 0.5, 60, {"qdrant"}),
         ("dbsf", 0.3, 60, set()),
@@ -220,8 +223,11 @@ def test_equal_weights_on_qdrant_have_twice_the_constant() -> None:
         (None, "weaviate", {"fusion": "rrf", "rrf_k": 60}, ["rrf_k", "59", "got 60"]),
         (None, "azure", {"fusion": "rrf", "rrf_k": 59}, ["rrf_k", "60", "got 59"]),
         (None, "opensearch", {"fusion": "rrf"}, ["OpenSearch", "rounded to 10 decimals"]),
-        (None, "elasticsearch", {"fusion": "none", "depth": 10_001}, ["depth", "10000", "rank_window_size"]),
-        (None, "elasticsearch", {"fusion": "none", "depth": 5, "top_k": 6}, ["top_k", "rank_window_size", "got 6 at depth 5"]),
+        (None, "weaviate", {"fusion": "minmax", "depth": 99}, ["Weaviate", "at least 100", "99"]),
+        (None, "elasticsearch", {"fusion": "none"}, ["(1 + cosine) / 2", "Elasticsearch"]),
+        ("elasticsearch", "haystack", {"fusion": "none"}, ["(1 + cosine) / 2", "Haystack"]),
+        (None, "elasticsearch", {"fusion": "rrf", "depth": 10_001}, ["depth", "10000", "rank_window_size"]),
+        (None, "elasticsearch", {"fusion": "rrf", "depth": 5, "top_k": 6}, ["top_k", "rank_window_size", "got 6 at depth 5"]),
         (None, "elasticsearch", {"fusion": "rrf", "semantic_weight": 0.0}, ["exactly 0", "the harness", "one list alone"]),
         ("azure", "langchain", {"fusion": "rrf", "semantic_weight": 1.0}, ["exactly 1", "Azure AI Search", "one list alone"]),
         ("langchain", "azure", {"fusion": "rrf", "semantic_weight": 1.0}, ["exactly 1", "Azure AI Search", "LangChain"]),
@@ -230,7 +236,7 @@ def test_equal_weights_on_qdrant_have_twice_the_constant() -> None:
 )
 def test_why_a_setting_does_not_convert_is_said(source: str | None, target: str, values: dict[str, Any], says: list[str]) -> None:
     with pytest.raises(NotTheSameError) as caught:
-        convert(Params(**{"depth": 20, **values}), source, target)
+        convert(Params(**values), source, target)
     assert all(word in str(caught.value) for word in says)
 
 
@@ -317,6 +323,13 @@ def draw_list(rng: np.random.Generator) -> dict[str, float]:
     return dict(zip(rng.choice(DOCS, size, replace=False).tolist(), scores.tolist(), strict=True))
 
 
+def fuse_as(rule: tuple[str | None, Params], keyword: Mapping[str, float], semantic: Mapping[str, float]) -> Ranked:
+    """The fused list where the semantic scores are cosines, which Lucene's engines score as (1 + cosine) / 2."""
+    engine, params = rule
+    halved = engine in ("opensearch", "elasticsearch")
+    return fuse_lists(keyword, {doc: (1 + x) / 2 if halved else x for doc, x in semantic.items()}, params, engine)
+
+
 def rule_params(engine: str | None, fusion: str, weight: float, rrf_k: int) -> Params:
     """The fusion at this constant, or at the nearest that the engine has."""
     low, high = rules_of(engine).rrf_k_range
@@ -376,14 +389,14 @@ def test_what_does_not_convert_is_ordered_differently_somewhere(weight: float) -
     for first, second in [*unresolved]:
         if rules_of(first[0]).fusions[first[1].fusion].by_rank and rules_of(second[0]).fusions[second[1].fusion].by_rank:
             lists = find_rank_lists(first, second)
-            if lists is not None and disagree(fuse_lists(*lists, *first[::-1]), fuse_lists(*lists, *second[::-1])):
+            if lists is not None and disagree(fuse_as(first, *lists), fuse_as(second, *lists)):
                 unresolved.remove((first, second))
     for _ in range(1500):
         if not unresolved:
             break
         keyword, semantic = draw_list(rng), draw_list(rng)
         wanted = {rule for pair in unresolved for rule in pair}
-        fused = {rule: fuse_lists(keyword, semantic, rule[1], rule[0]) for rule in wanted}
+        fused = {rule: fuse_as(rule, keyword, semantic) for rule in wanted}
         unresolved = {(a, b) for a, b in unresolved if not disagree(fused[a], fused[b])}
     assert sorted(f"{a} {p.fusion} {p.rrf_k} → {b} {q.fusion} {q.rrf_k}" for (a, p), (b, q) in unresolved) == []
 
@@ -396,7 +409,7 @@ def test_a_constant_that_does_not_convert_orders_differently(weight: float) -> N
         assert try_convert(Pair(*first, second[0])) is None
         lists = find_rank_lists(first, second)
         assert lists is not None
-        assert disagree(fuse_lists(*lists, *first[::-1]), fuse_lists(*lists, *second[::-1]))
+        assert disagree(fuse_as(first, *lists), fuse_as(second, *lists))
 
 
 def test_at_the_ends_an_engine_that_returns_one_list_alone_returns_other_documents() -> None:
@@ -446,7 +459,7 @@ def test_every_engine_prints_what_was_tuned_under_its_rules(
         said = "\n".join(notes)
     else:
         said = "".join(line for line in text.splitlines(keepends=True) if line.startswith(MARKS[engine]))
-    assert f"from study {folder.name}: fusion {params['fusion']}, semantic_weight {params['semantic_weight']!r}" in said
+    assert f"from the study '{folder.name}': fusion {params['fusion']}, semantic_weight {params['semantic_weight']!r}" in said
     assert f"top_k {params['top_k']}" in said
     assert f"depth 10 is {ENGINES[engine].depth_name}: the weight belongs to it" in said
     assert f"rules of {ENGINES[engine].title} {ENGINES[engine].version}" in said

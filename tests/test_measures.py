@@ -15,7 +15,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.commands.evaluate import rank_run
 from harness.errors import HarnessError
 from harness.files import DataFiles, pad_qrels, read_dataset, read_qrels, read_run
 from harness.measures import (
@@ -29,6 +28,7 @@ from harness.measures import (
     score_all,
     score_queries,
 )
+from harness.runs import rank_run
 from harness.systems import score_system
 from harness.types import Conventions
 

@@ -20,7 +20,7 @@ import yaml
 from conftest import ROOT
 
 import harness
-from harness import semantic
+from harness import decide, drift, semantic
 from harness.choice import GRID
 from harness.cli import run
 from harness.commands import watch as watching
@@ -28,12 +28,13 @@ from harness.commands.watch import Check, Watch
 from harness.config import read_config
 from harness.decide import objective_scores
 from harness.drift import LEVEL
-from harness.files import DataFiles, read_dataset
+from harness.files import DataFiles, read_arrays, read_dataset, write_arrays
 from harness.folder import read_study, setting_of
+from harness.hybrid import Hybrid
 from harness.prepare import Timings, prepare
 from harness.progress import Progress, Silence
 from harness.retrieve import embeddings
-from harness.types import Params
+from harness.types import Dataset, Params
 
 CHECKS = ["quality", "alternatives", "judgements", "latency"]
 WEIGHT_ALONE = {"semantic_weight": {"low": 0.0, "high": 1.0}}
@@ -131,6 +132,7 @@ def place(tuned: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "place"
     shutil.copytree(tuned, folder)
     monkeypatch.chdir(folder)
+    monkeypatch.setattr(drift, "DRAWS", 199)  # enough for a p-value below the level, and quick
     return folder
 
 
@@ -336,9 +338,7 @@ def test_a_study_without_its_weights_is_refused(refuse: Callable[..., str], plac
     assert refuse(STUDY).startswith(f"{STUDY}/weights.yaml: ")
 
 
-def test_a_study_of_two_objectives_has_no_setting_to_watch(
-    place: Path, refuse: Callable[..., str], capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_a_study_of_two_objectives_has_no_setting_to_watch(place: Path, refuse: Callable[..., str]) -> None:
     data = yaml.safe_load(Path("study.yaml").read_text())
     data |= {"name": "two", "objective": ["MAP@5", "nDCG@5"], "search": {"trials": 2, "space": WEIGHT_ALONE}}
     Path("two.yaml").write_text(yaml.safe_dump(data))
@@ -375,24 +375,41 @@ def test_damaged_candidates_are_refused(how: str, arguments: list[str], place: P
 @pytest.mark.parametrize("left_out", ["ids", "meta", "rows", "qrels_rows", "document_rows"])
 def test_candidates_that_lack_a_part_are_refused(left_out: str, place: Path, refuse: Callable[..., str]) -> None:
     path = STUDY / "candidates.npz"
-    with np.load(path) as stored:
-        arrays = {name: stored[name] for name in stored.files if name != left_out}
-    np.savez(path, **arrays)
+    arrays = read_arrays(path)
+    del arrays[left_out]
+    write_arrays(path, arrays)
     assert refuse(STUDY).startswith(f"{path}: must be what tune wrote")
 
 
+@pytest.mark.parametrize("kind", ["queries", "documents", "clusters"])
+def test_candidates_that_name_too_few_are_refused(kind: str, place: Path, refuse: Callable[..., str]) -> None:
+    path = STUDY / "candidates.npz"
+    arrays = read_arrays(path)
+    ids = json.loads(arrays["ids"].tobytes())
+    ids[kind].pop()
+    write_arrays(path, arrays | {"ids": np.frombuffer(json.dumps(ids).encode(), dtype=np.uint8)})
+    assert refuse(STUDY, "--run", "studies/study/runs/pick.trec").startswith(f"{path}: must be what tune wrote")
+
+
 @pytest.mark.parametrize("how", ["missing", "not utf-8", "another kind", "torn", "empty"])
-def test_a_damaged_per_query_table_is_refused(how: str, place: Path, refuse: Callable[..., str]) -> None:
-    """It says which prompts belong together: a part of it would make independent prompts of clusters, silently."""
-    damage("per_query.csv", how)
-    line = refuse(STUDY, "--run", "studies/study/runs/pick.trec")
-    assert line.startswith(f"{STUDY}/per_query.csv: must be what tune wrote") and line.endswith("run tune again")
+@pytest.mark.parametrize("file", ["per_query.csv", "trials.csv", "profile.csv"])
+def test_the_tables_are_for_people_and_not_read(file: str, how: str, place: Path, look: Callable[..., Seen]) -> None:
+    """What a watch knows of each prompt, its cluster too, is in candidates.npz, which is checked as a whole."""
+    expected = look(STUDY)
+    damage(file, how)
+    assert look(STUDY) == expected
 
 
 @pytest.mark.parametrize("how", ["torn", "empty", "not utf-8", "another kind"])
 def test_a_damaged_summary_is_refused(how: str, place: Path, refuse: Callable[..., str]) -> None:
     damage("summary.json", how)
     assert refuse(STUDY).startswith(f"{STUDY}/summary.json")
+
+
+@pytest.mark.parametrize("value", [[], None, {}, {"left_out": 3}])
+def test_a_summary_without_its_counts_is_refused_by_its_name(value: Any, place: Path, refuse: Callable[..., str]) -> None:
+    edit_json(STUDY / "summary.json", collection=value)
+    assert refuse(STUDY).startswith(f"{STUDY}/summary.json: ")
 
 
 @pytest.mark.parametrize("value", [[], None, "text", {"params": None}, {"params": {"semantic_weight": 7}}])
@@ -459,7 +476,7 @@ def test_a_single_new_prompt_says_nothing(place: Path, look: Callable[..., Seen]
 
 
 def test_of_a_study_with_held_out_prompts_only_the_others_are_watched(
-    place: Path, garden: dict[str, str], see: Callable[..., Seen], capsys: pytest.CaptureFixture[str]
+    place: Path, garden: dict[str, str], see: Callable[..., Seen]
 ) -> None:
     data = yaml.safe_load(Path("study.yaml").read_text())
     data |= {"name": "held", "held_out": 0.25, "search": {"trials": 2, "space": WEIGHT_ALONE}}
@@ -476,7 +493,7 @@ def test_of_a_study_with_held_out_prompts_only_the_others_are_watched(
 
 
 @pytest.fixture
-def timed(place: Path, capsys: pytest.CaptureFixture[str]) -> Path:
+def timed(place: Path) -> Path:
     """The study after evaluate has timed its weights; its timings.json."""
     assert run(["evaluate", "study.yaml", "--weights", str(STUDY / "weights.yaml")]) == 0
     return STUDY / "timings.json"
@@ -544,6 +561,15 @@ def test_without_a_search_that_was_timed_there_is_nothing_to_compare(
     assert seen.check("latency")["status"] == "skipped" and "run evaluate" in seen.check("latency")["message"]
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_a_recorded_latency_that_is_no_number_is_nothing_to_compare(value: float, timed: Path, look: Callable[..., Seen]) -> None:
+    edit_search(timed, p95=value, p50=value)
+    for arguments in ([], ["--json"]):
+        seen = look(STUDY, *arguments)
+        assert seen.code == 0
+        assert "nan" not in seen.out and "inf" not in seen.out
+
+
 @pytest.mark.parametrize("arguments", [["--no-latency"], ["--run", "studies/study/runs/pick.trec"]])
 def test_where_nothing_is_to_be_timed_nothing_is(
     arguments: list[str], timed: Path, see: Callable[..., Seen], monkeypatch: pytest.MonkeyPatch
@@ -570,16 +596,24 @@ class Handbook:
     def relevant(self, query_id: str) -> set[str]:
         return {doc for doc, grade in self.labels[query_id].items() if grade >= 1}
 
-    def write(self, name: str, ids: Sequence[str], labels: dict[str, dict[str, int]] | None = None) -> tuple[str, str, str, str]:
+    def write(
+        self,
+        name: str,
+        ids: Sequence[str],
+        labels: dict[str, dict[str, int]] | None = None,
+        clusters: dict[str, str] | None = None,
+    ) -> tuple[str, str, str, str]:
         """Files of these prompts (with other labels than their own); the arguments that name them."""
         labels = self.labels if labels is None else labels
+        clusters = clusters or {}
         queries, qrels = self.folder / f"{name}.jsonl", self.folder / f"{name}.tsv"
-        queries.write_text("".join(self.queries[q] + "\n" for q in ids))
+        lines = [json.loads(self.queries[q]) | {"cluster": clusters.get(q, "")} for q in ids]
+        queries.write_text("".join(json.dumps(line) + "\n" for line in lines))
         qrels.write_text("".join(f"{q}\t{doc}\t{grade}\n" for q in ids for doc, grade in labels[q].items()))
         return "--queries", str(queries), "--qrels", str(qrels)
 
-    def config(self, name: str, ids: Sequence[str]) -> Path:
-        _, queries, _, qrels = self.write(f"tuned-{name}", ids)
+    def config(self, name: str, ids: Sequence[str], clusters: dict[str, str] | None = None) -> Path:
+        _, queries, _, qrels = self.write(f"tuned-{name}", ids, clusters=clusters)
         data = {
             "name": name,
             "seed": 7,
@@ -594,9 +628,9 @@ class Handbook:
         path.write_text(yaml.safe_dump(data))
         return path
 
-    def tune(self, name: str, ids: Sequence[str]) -> Path:
+    def tune(self, name: str, ids: Sequence[str], clusters: dict[str, str] | None = None) -> Path:
         """The folder of a study of these prompts."""
-        path = self.config(name, ids)
+        path = self.config(name, ids, clusters)
         with contextlib.chdir(self.folder):
             assert run(["tune", str(path)]) == 0
         return self.folder / "studies" / name
@@ -621,6 +655,7 @@ def handbook(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(semantic, "load_model", lambda model, options: None)
         patch.setattr(semantic, "encode", known)
+        patch.setattr(decide, "REPEATS", 2)  # of the cross-fitting: its mean is the same
         yield book
 
 
@@ -670,6 +705,20 @@ def average_precision(listed: list[str], relevant: set[str]) -> float:
     """By its definition, over the first ten."""
     at = [rank for rank, doc in enumerate(listed[:10], 1) if doc in relevant]
     return sum(hit / rank for hit, rank in enumerate(at, 1)) / len(relevant)
+
+
+def hybrid_of(study: Path, arguments: Sequence[str]) -> tuple[Hybrid, Dataset]:
+    """The hybrid search of the prompts that these arguments name, over the study's corpus."""
+    config = read_study(study).config
+    dataset = read_dataset(DataFiles(Path(config.collection.corpus), Path(arguments[1]), Path(arguments[3])))
+    return prepare(config, dataset, Silence(), Timings()).hybrid, dataset
+
+
+def search_by_hand(study: Path, arguments: Sequence[str]) -> dict[str, list[str]]:
+    """What the study's recommended setting returns for them, whole lists."""
+    hybrid, dataset = hybrid_of(study, arguments)
+    results = hybrid.results(setting_of(read_study(study), "recommended"))
+    return {q.query_id: [dataset.doc_ids[row] for row in rows] for q, (rows, _) in zip(dataset.queries, results, strict=True)}
 
 
 def same_as_t_test(check: dict[str, Any], now: np.ndarray, then: np.ndarray) -> tuple[float, float, float]:
@@ -820,17 +869,12 @@ def test_new_prompts_are_compared_by_welch_with_the_recorded_ones(
     half: Path, handbook: Handbook, halves: tuple[list[str], list[str]], see: Callable[..., Seen]
 ) -> None:
     """Now: each prompt ranked by the study's setting, scored from its definition; then: per_query.csv, less the optimism."""
-    stored = read_study(half)
     arguments = handbook.write("other", halves[1])
-    config = stored.config
-    dataset = read_dataset(DataFiles(Path(config.collection.corpus), Path(arguments[1]), Path(arguments[3])))
-    params = setting_of(stored, "recommended")
-    hybrid = prepare(config, dataset, Silence(), Timings()).hybrid
-    listed = [[dataset.doc_ids[row] for row in rows[:10]] for rows, _ in hybrid.results(params)]
-    now = np.array([average_precision(of, handbook.relevant(q.query_id)) for of, q in zip(listed, dataset.queries, strict=True)])
+    listed = search_by_hand(half, arguments)
+    now = np.array([average_precision(listed[q], handbook.relevant(q)) for q in halves[1]])
     with (half / "per_query.csv").open() as file:
         then = np.array([float(row["pick"]) for row in csv.DictReader(file)])
-    then -= max(0.0, stored.summary["cross_fitted"]["pick"]["optimism"])
+    then -= max(0.0, read_study(half).summary["cross_fitted"]["pick"]["optimism"])
     check = see(half, "--no-latency", *arguments).check("quality")
     assert (check["now"], check["then"]) == pytest.approx((now.mean(), then.mean()))
     interval = scipy.stats.ttest_ind(now, then, equal_var=False).confidence_interval(1 - 2 * LEVEL / 3)
@@ -878,7 +922,9 @@ def test_the_picks_optimism_is_taken_off_what_it_scored(
     halves: tuple[list[str], list[str]],
     copied: Callable[[Path], Path],
     see: Callable[..., Seen],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(drift, "DRAWS", 9)  # no p-value is looked at
     study = copied(half)
     fitted = json.loads((study / "summary.json").read_text())["cross_fitted"]
     fitted["pick"]["optimism"] = optimism
@@ -895,30 +941,40 @@ def test_the_picks_optimism_is_taken_off_what_it_scored(
     assert paired["change"] == 0  # the same prompts flatter it today as they did then
 
 
-def test_the_recorded_prompts_count_by_their_clusters(
-    half: Path,
-    handbook: Handbook,
-    halves: tuple[list[str], list[str]],
-    copied: Callable[[Path], Path],
-    see: Callable[..., Seen],
+def test_prompts_count_by_their_clusters_on_both_sides(
+    handbook: Handbook, halves: tuple[list[str], list[str]], see: Callable[..., Seen]
 ) -> None:
-    study = copied(half)
-    path = study / "per_query.csv"
-    arguments = handbook.write("other", halves[1])
-    plain = see(study, "--no-latency", *arguments).check("quality")
-    with path.open() as file:
-        rows = list(csv.DictReader(file))
+    """Welch's interval from the sums of each cluster's deviations, by its formula; only the standard errors know of clusters."""
+    old, new = halves
+    clusters = {q: f"{side} {i // size}" for side, ids, size in (("old", old, 6), ("new", new, 4)) for i, q in enumerate(ids)}
+    study = handbook.tune("clustered", old, clusters)
+    arguments = handbook.write("clustered-new", new, clusters=clusters)
+    check = see(study, "--no-latency", *arguments).check("quality")
+    with (study / "per_query.csv").open() as file:
+        then = {row["query_id"]: float(row["pick"]) for row in csv.DictReader(file)}
+    listed = search_by_hand(study, arguments)
+    now = {q: average_precision(listed[q], handbook.relevant(q)) for q in new}
+    errors, freedom = [], []
+    for scored in (now, then):
+        mean = np.mean(list(scored.values()))
+        names = {clusters[q] for q in scored}
+        off = [sum(score - mean for q, score in scored.items() if clusters[q] == name) for name in names]
+        k = len(names)
+        errors.append(k / (k - 1) * sum(x * x for x in off) / len(scored) ** 2)
+        freedom.append(k - 1)
+    df = sum(errors) ** 2 / sum(v**2 / f for v, f in zip(errors, freedom, strict=True))
+    reach = scipy.stats.t.ppf(1 - LEVEL / 3, df) * sum(errors) ** 0.5
+    assert freedom == [20, 13]
+    assert check["interval"] == pytest.approx([check["change"] - reach, check["change"] + reach])
 
-    def cluster(names: Sequence[str]) -> dict[str, Any]:
-        with path.open("w", newline="") as file:
-            writer = csv.DictWriter(file, list(rows[0]))
-            writer.writeheader()
-            writer.writerows([{**row, "cluster": name} for row, name in zip(rows, names, strict=True)])
-        return see(study, "--no-latency", *arguments).check("quality")
 
-    assert cluster([f"own {i}" for i in range(84)]) == plain
-    assert cluster([f"six {i // 6}" for i in range(84)])["interval"] != plain["interval"]
-    assert cluster(["one"] * 84)["status"] == "skipped"
+def test_recorded_prompts_of_a_single_cluster_have_no_spread(
+    handbook: Handbook, halves: tuple[list[str], list[str]], see: Callable[..., Seen]
+) -> None:
+    study = handbook.tune("single", halves[0][:12], dict.fromkeys(halves[0], "one"))
+    seen = see(study, "--no-latency", *handbook.write("other", halves[1]))
+    assert (seen.status["quality"], seen.status["judgements"]) == ("skipped", "skipped")
+    assert "interval" not in seen.check("quality")
 
 
 # ---- a better weight --------------------------------------------------------------------------------------------------
@@ -947,8 +1003,7 @@ def test_a_weight_far_from_the_best_is_told_the_plateau(
     check = seen.check("alternatives")
 
     config = read_study(study).config
-    dataset = read_dataset(DataFiles(Path(config.collection.corpus), Path(arguments[1]), Path(arguments[3])))
-    hybrid = prepare(config, dataset, Silence(), Timings()).hybrid
+    hybrid, _ = hybrid_of(study, arguments)
     measure = config.objectives[0]
     curve = np.stack([objective_scores(hybrid, replace(config.base, semantic_weight=w), measure, 10) for w in GRID], axis=1)
     means = curve.mean(axis=0)
@@ -979,14 +1034,16 @@ def test_on_the_same_prompts_an_alternative_that_led_already_is_no_news(
 def test_an_alternative_that_leads_by_more_than_it_did_is_news(
     half: Path, handbook: Handbook, halves: tuple[list[str], list[str]], copied: Callable[[Path], Path], see: Callable[..., Seen]
 ) -> None:
-    """What keyword search found first and is relevant is taken back: the deployed keyword search falls behind further."""
+    """What the deployed keyword search ranks higher than the pick does is taken back: it falls behind further."""
     study = copied(half)
     deploy(study, semantic_weight=0.0)
-    listed = read_trec(study / "runs/keyword.trec")
+    keyword, pick = (read_trec(study / f"runs/{name}.trec") for name in ("keyword", "pick"))
     labels = {}
     for q in halves[0]:
-        relevant = [doc for doc in listed[q] if doc in handbook.relevant(q)]
-        gone = set(relevant[:1]) if len(handbook.relevant(q)) > 1 else set()
+        place = {name: {doc: rank for rank, doc in enumerate(run[q])} for name, run in (("keyword", keyword), ("pick", pick))}
+        relevant = handbook.relevant(q)
+        gone = {doc for doc in relevant if place["keyword"].get(doc, 999) < place["pick"].get(doc, 999)}
+        gone = gone if gone < relevant else set()
         labels[q] = {doc: 0 if doc in gone else grade for doc, grade in handbook.labels[q].items()}
     seen = see(study, "--no-latency", *handbook.write("taken", halves[0], labels)[2:])
     assert seen.code == 1

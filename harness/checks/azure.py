@@ -9,7 +9,7 @@ import sys
 import time
 from pathlib import Path
 
-from compare import DOCUMENTS, check, send
+from compare import DOCUMENTS, check, send, stop
 
 EXPORT = json.loads((Path(__file__).parent / "export.json").read_text(encoding="utf-8"))
 VERSION = "api-version=2024-11-01-preview"
@@ -58,5 +58,5 @@ def main(url, key):
 
 if __name__ == "__main__":
     if len(sys.argv) != 3:
-        sys.exit(__doc__)
+        stop(__doc__)
     sys.exit(main(sys.argv[1].rstrip("/"), sys.argv[2]))

@@ -1,4 +1,7 @@
-"""What every check shares: read the fixture, ask the engine, say OK or show the first difference. Needs nothing but Python."""
+"""What every check shares: read the fixture, ask the engine, say OK (exit 0) or show the first difference (exit 1).
+
+Exit 2: the engine could not be asked. Needs nothing but Python.
+"""
 
 from __future__ import annotations
 
@@ -26,6 +29,12 @@ def ranked(query_id: str, side: str) -> list[dict]:
     return sorted(held, key=lambda document: (-document[side], document["id"]))
 
 
+def stop(why: str) -> None:
+    """End with 2: the engine was not asked."""
+    print(why, file=sys.stderr)
+    sys.exit(2)
+
+
 def send(
     method: str, url: str, body: dict | list | str | None = None, headers: dict | None = None, missing_ok: bool = False
 ) -> dict:
@@ -39,9 +48,9 @@ def send(
     except urllib.error.HTTPError as error:
         if missing_ok and error.code == 404:
             return {}
-        sys.exit(f"{method} {url}: {error.code}: {error.read().decode()[:500]}")
+        stop(f"{method} {url}: {error.code}: {error.read().decode()[:500]}")
     except urllib.error.URLError as error:
-        sys.exit(f"{method} {url}: {error.reason}")
+        stop(f"{method} {url}: {error.reason}")
     return json.loads(text) if text.strip().startswith(("{", "[")) else {}
 
 
@@ -49,9 +58,13 @@ def difference(expected: list[dict], got: list[tuple[str, float | None]]) -> str
     """The first difference, None where the order is the expected one; documents of equal expected score may swap."""
     if len(got) < len(expected):
         return f"{len(expected)} documents expected, {len(got)} came back"
+    seen = set()
     for place, (wanted, (found, score)) in enumerate(zip(expected, got, strict=False), 1):
         tolerance = EXPECTED["tolerance"] * max(1e-9, abs(expected[0]["score"]))
         alike = [e["id"] for e in expected if abs(e["score"] - wanted["score"]) <= tolerance]
+        if found in seen:
+            return f"place {place}: {found} comes back a second time"
+        seen.add(found)
         if found not in alike:
             at = next((i for i, e in enumerate(expected, 1) if e["id"] == found), None)
             where = f"expected at place {at}" if at else "not expected at all"

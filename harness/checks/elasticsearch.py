@@ -9,7 +9,7 @@ import json
 import sys
 from pathlib import Path
 
-from compare import DOCUMENTS, check, send
+from compare import DOCUMENTS, check, send, stop
 
 EXPORT = json.loads((Path(__file__).parent / "export.json").read_text(encoding="utf-8"))
 HEADERS = {"Authorization": f"ApiKey {sys.argv[2]}"} if len(sys.argv) > 2 else {}
@@ -41,7 +41,7 @@ def set_up(url):
         lines += [json.dumps({"index": {"_index": "harness-parity", "_id": d["id"]}}), json.dumps(source)]
     answer = send("POST", f"{url}/_bulk?refresh=true", "\n".join(lines) + "\n", HEADERS)
     if answer.get("errors"):
-        sys.exit(f"the documents were not indexed: {json.dumps(answer)[:500]}")
+        stop(f"the documents were not indexed: {json.dumps(answer)[:500]}")
 
 
 def main(url):
@@ -63,5 +63,5 @@ def main(url):
 
 if __name__ == "__main__":
     if len(sys.argv) < 2:
-        sys.exit(__doc__)
+        stop(__doc__)
     sys.exit(main(sys.argv[1].rstrip("/")))

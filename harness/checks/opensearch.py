@@ -8,7 +8,7 @@ import json
 import sys
 from pathlib import Path
 
-from compare import DOCUMENTS, check, send
+from compare import DOCUMENTS, check, send, stop
 
 EXPORT = json.loads((Path(__file__).parent / "export.json").read_text(encoding="utf-8"))
 
@@ -35,7 +35,7 @@ def set_up(url):
         lines += [json.dumps({"index": {"_index": "harness-parity", "_id": d["id"]}}), json.dumps(source)]
     answer = send("POST", f"{url}/_bulk?refresh=true", "\n".join(lines) + "\n")
     if answer.get("errors"):
-        sys.exit(f"the documents were not indexed: {json.dumps(answer)[:500]}")
+        stop(f"the documents were not indexed: {json.dumps(answer)[:500]}")
     send("PUT", f"{url}/_search/pipeline/harness-parity", EXPORT["search_pipeline"])
 
 
@@ -57,5 +57,5 @@ def main(url):
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit(__doc__)
+        stop(__doc__)
     sys.exit(main(sys.argv[1].rstrip("/")))

@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 
 import psycopg
-from compare import DOCUMENTS, check
+from compare import DOCUMENTS, check, stop
 
 SQL = (Path(__file__).parent / "export.sql").read_text(encoding="utf-8")
 
@@ -34,5 +34,5 @@ def ask(query, n):
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit(__doc__)
+        stop(__doc__)
     sys.exit(check(ask))

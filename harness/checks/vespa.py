@@ -7,7 +7,7 @@ attributes that hold the fixture's scores, so that only the fusion is compared. 
 import sys
 import urllib.parse
 
-from compare import DOCUMENTS, check, send
+from compare import DOCUMENTS, check, send, stop
 
 
 def main(url):
@@ -26,5 +26,5 @@ def main(url):
 
 if __name__ == "__main__":
     if len(sys.argv) != 2:
-        sys.exit(__doc__)
+        stop(__doc__)
     sys.exit(main(sys.argv[1].rstrip("/")))

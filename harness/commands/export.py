@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -12,6 +13,7 @@ from harness.files import write_text
 from harness.folder import Stored, read_study, setting_of
 from harness.parity import fixture_files, make_fixture
 
+MOST_DIMENSIONS = 1_000_000
 PLAIN = ("json", "yaml")  # the setting under the rules that it was tuned under, for any program
 
 
@@ -71,10 +73,14 @@ def describe_semantic(stored: Stored) -> str:
 
 def dimension_of(stored: Stored) -> int:
     """The dimension of the study's vectors."""
+    where = stored.folder / "summary.json"
     try:
-        return int(stored.summary["index"]["semantic"]["dimension"])
-    except (KeyError, TypeError, ValueError):
-        raise HarnessError(f"{stored.folder / 'summary.json'}: must have index.semantic.dimension; run tune again") from None
+        dimension = stored.summary["index"]["semantic"]["dimension"]
+    except (KeyError, TypeError):
+        raise HarnessError(f"{where}: must have index.semantic.dimension, got none; run tune again") from None
+    if type(dimension) is not int or not 0 < dimension <= MOST_DIMENSIONS:
+        raise HarnessError(f"{where}: index.semantic.dimension must be a whole number of at least 1, got {dimension!r:.40}")
+    return dimension
 
 
 def describe_decision(stored: Stored, setting: str) -> str:
@@ -84,14 +90,22 @@ def describe_decision(stored: Stored, setting: str) -> str:
     return f" (verdict: {decision})" if setting == "recommended" and decision in ("adopt", "keep", "undecided") else ""
 
 
+def _fixture_engine(folder: Path) -> str | None:
+    """Whose fixture this folder holds; None where it holds none."""
+    try:
+        return str(json.loads((folder / "expected.json").read_text(encoding="utf-8"))["engine"])
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+
+
 def write_parity(setting: Setting, engine: str, text: str, folder: Path) -> Path:
     """Write the fixture into a folder that is empty, or holds an older fixture; HarnessError else."""
     if engine in PLAIN:
         raise HarnessError(f"--parity: needs an engine to ask, got --to {engine}")
     if folder.exists() and not folder.is_dir():
         raise HarnessError(f"{folder}: must be a folder or free, got a file; name another one")
-    if folder.is_dir() and any(folder.iterdir()) and not (folder / "expected.json").is_file():
-        raise HarnessError(f"{folder}: must be empty or an older fixture, got other files; name another folder")
+    if folder.is_dir() and any(folder.iterdir()) and _fixture_engine(folder) != engine:
+        raise HarnessError(f"{folder}: must be empty or an older fixture of {engine}, got other files; name another folder")
     for name, content in fixture_files(make_fixture(setting.params, engine), engine, text).items():
         write_text(folder / name, content)
     return folder

@@ -12,7 +12,7 @@ import numpy as np
 
 from harness import record
 from harness.choice import GRID
-from harness.config import Config
+from harness.config import Config, HeldOutFiles
 from harness.decide import objective_scores, profiles_of, signed, units_of
 from harness.drift import LEVEL, Change, compare_pairs, compare_samples, find_rival
 from harness.errors import HarnessError
@@ -22,12 +22,12 @@ from harness.hybrid import Hybrid
 from harness.inference import SAME
 from harness.latency import build_indexes, this_machine, time_search
 from harness.measures import Judgements, Measure, Ranking, prepare_judgements, score_queries
-from harness.prepare import Timings, prepare, read_data, split_held_out
+from harness.prepare import Prepared, Timings, prepare, select_queries
 from harness.progress import Progress, Silence
 from harness.runs import read_foreign_runs
 from harness.splits import make_rng
 from harness.systems import baseline_params
-from harness.types import Dataset, FloatArray, IntArray, Params
+from harness.types import Candidates, Dataset, FloatArray, IntArray, Params, Qrels
 
 PURPOSE = 7
 SLOWER = 2.0  # times the recorded p95 that the search may take: less is noise of a shared machine
@@ -140,14 +140,14 @@ def watch(
     params = setting_of(stored, setting)
     recorded = read_prepared(stored)
     then = side_of(recorded.dataset, recorded.hybrid, params)
-    dataset = recorded.dataset if run is not None and qrels is None else read_today(stored.config, queries, qrels)
+    dataset = recorded.dataset if run is not None and qrels is None else read_today(recorded, queries, qrels)
     if dataset.hashes is not NOTHING and dataset.hashes.corpus != recorded_corpus(stored):
         progress.say("warning: the corpus is no longer the one that the study was made on")
     units = units_of([query.cluster for query in dataset.queries])
     now = look(stored.config, dataset, params, run, ties, progress)
     measure = stored.config.objectives[0]
     then_units = units_of([query.cluster for query in recorded.dataset.queries])
-    asked = Asked(stored, params, measure, dataset, now, then, units, then_units, alternatives_of(stored, params))
+    asked = Asked(stored, recorded, params, measure, dataset, now, then, units, then_units, alternatives_of(stored, params))
     checks = [check_quality(asked), check_alternatives(asked), check_judgements(asked)]
     if run is None and latency:
         checks.append(check_latency(asked, progress))
@@ -162,6 +162,7 @@ class Asked:
     """Everything that the checks look at; `alternatives` are the other recorded settings, by name."""
 
     stored: Stored
+    recorded: Prepared
     params: Params
     measure: Measure
     dataset: Dataset
@@ -185,14 +186,20 @@ class Asked:
         return make_rng(self.stored.config.seed, PURPOSE)
 
 
-def read_today(config: Config, queries: str | Path | None, qrels: str | Path | None) -> Dataset:
-    """The prompts to look at: given ones over the study's corpus, or those that the study used."""
-    if qrels is None:
-        return split_held_out(config, read_data(config))[0]
-    files = replace(config.collection.files(), qrels=Path(qrels))
-    if queries is not None:
-        files = replace(files, queries=Path(queries))
-    return read_dataset(files, relevance_threshold=config.measures.relevance_threshold)
+def read_today(recorded: Prepared, queries: str | Path | None, qrels: str | Path | None) -> Dataset:
+    """The prompts to look at: given ones over the study's corpus, or the study's own, without those that it held out."""
+    config = recorded.config
+    files = config.collection.files()
+    files = replace(files, qrels=Path(qrels)) if qrels is not None else files
+    files = replace(files, queries=Path(queries)) if queries is not None else files
+    dataset = read_dataset(files, relevance_threshold=config.measures.relevance_threshold)
+    if queries is not None or config.held_out is None or isinstance(config.held_out, HeldOutFiles):
+        return dataset
+    used = {query.query_id for query in recorded.dataset.queries}
+    kept = np.asarray([query.query_id in used for query in dataset.queries])
+    if not kept.any():
+        raise HarnessError(f"{files.qrels}: must judge prompts that the study used, got none of its {len(used)}")
+    return select_queries(dataset, kept)
 
 
 def recorded_corpus(stored: Stored) -> str | None:
@@ -236,7 +243,7 @@ def check_quality(asked: Asked) -> Check:
     top_k, name = asked.params.top_k, str(asked.measure.at(asked.params.top_k))
     now, then = asked.now.scores(asked.measure, top_k), asked.then.scores(asked.measure, top_k)
     then = then - optimism_of(asked) if not shared_all(asked) else then
-    change = compare_sides(asked, now, then)
+    change, now, then = compare_sides(asked, now, then)
     numbers = {"now": float(now.mean()), "then": float(then.mean()), **describe_change(change)}
     return judge_change("quality", change, numbers, name, "fallen", asked)
 
@@ -246,7 +253,7 @@ def check_judgements(asked: Asked) -> Check:
     top_k = asked.params.top_k
     measure = Measure("Judged", top_k)
     now, then = asked.now.scores(measure, top_k), asked.then.scores(measure, top_k)
-    change = compare_sides(asked, now, then)  # of judged ones: a fall is the harm
+    change, now, then = compare_sides(asked, now, then)  # of judged ones: a fall is the harm
     numbers = {"now": 1 - float(now.mean()), "then": 1 - float(then.mean()), **describe_change(change, sign=-1)}
     what = f"the share of unjudged results among the first {top_k}"
     return judge_change("judgements", change, numbers, what, "grown", asked, sign=-1)
@@ -257,14 +264,15 @@ def shared_all(asked: Asked) -> bool:
     return asked.shared[0].size == len(asked.now.query_ids)
 
 
-def compare_sides(asked: Asked, now: FloatArray, then: FloatArray) -> Change:
-    """In pairs where every prompt was in the study, else the new prompts against all recorded ones."""
+def compare_sides(asked: Asked, now: FloatArray, then: FloatArray) -> tuple[Change, FloatArray, FloatArray]:
+    """In pairs where every prompt was in the study, else the new prompts against all recorded ones; and what was compared."""
     rows_now, rows_then = asked.shared
     if rows_now.size == len(now):
-        return compare_pairs(now, then[rows_then], asked.units)
+        return compare_pairs(now, then[rows_then], asked.units), now, then[rows_then]
     new = np.setdiff1d(np.arange(len(now)), rows_now)
     units = np.unique(asked.units[new], return_inverse=True)[1].astype(np.int32)
-    return compare_samples(now[new], then, units, asked.then_units, asked.rng, level=LEVEL / ON_NEW_PROMPTS)
+    change = compare_samples(now[new], then, units, asked.then_units, asked.rng, level=LEVEL / ON_NEW_PROMPTS)
+    return change, now[new], then
 
 
 def optimism_of(asked: Asked) -> float:
@@ -278,8 +286,8 @@ def optimism_of(asked: Asked) -> float:
 
 def describe_change(change: Change, sign: int = 1) -> dict[str, Any]:
     """The change as plain JSON, turned around where the opposite is told (sign −1)."""
-    interval = {"interval": sorted(sign * end for end in change.interval)} if change.interval is not None else {}
-    return {"change": sign * change.mean, **interval, "p_value": change.p_value, "paired": change.paired}
+    interval = {"interval": sorted(sign * end + 0.0 for end in change.interval)} if change.interval is not None else {}
+    return {"change": sign * change.mean + 0.0, **interval, "p_value": change.p_value, "paired": change.paired}
 
 
 def judge_change(name: str, change: Change, numbers: dict[str, Any], what: str, verb: str, asked: Asked, sign: int = 1) -> Check:
@@ -320,8 +328,7 @@ def check_alternatives(asked: Asked) -> Check:
     if asked.now.hybrid is None:
         if not everyone:
             return Check(name, SKIPPED, "a run of prompts that the study did not use has no recorded alternatives")
-        labels, scores = rivals(asked, asked.then.hybrid, curve=False)
-        scores = scores[rows_then]
+        labels, scores = rivals(asked, rejudge(asked, rows_then), curve=False)
     else:
         labels, scores = rivals(asked, asked.now.hybrid, curve=True)
     gains = scores - deployed[:, None]
@@ -348,12 +355,33 @@ def check_alternatives(asked: Asked) -> Check:
     )
 
 
+def rejudge(asked: Asked, rows_then: IntArray) -> Hybrid:
+    """The study's own search of these recorded prompts, by today's judgements: what a run is compared with.
+
+    A document that the study's candidates do not name was not found then; judged relevant today it stays so.
+    """
+    recorded = asked.recorded
+    row_of = {doc_id: row for row, doc_id in enumerate(recorded.dataset.doc_ids) if doc_id}
+    ids, today = asked.dataset.doc_ids, asked.dataset.qrels
+    known = {row: row_of.get(ids[row], len(recorded.dataset.doc_ids) + row) for row in np.unique(today.rows) if row >= 0}
+    rows = np.asarray([[known.get(row, -1) for row in line] for line in today.rows], dtype=np.int32).reshape(today.rows.shape)
+    order = np.argsort(np.where(rows < 0, np.iinfo(np.int32).max, rows), axis=1, kind="stable")
+    qrels = Qrels(np.take_along_axis(rows, order, axis=1), np.take_along_axis(today.grades, order, axis=1))
+    hybrid = recorded.hybrid
+    candidates = Candidates(*(array[rows_then] for array in vars(hybrid.candidates).values()))
+    conventions = asked.stored.config.measures.conventions()
+    postings = hybrid.postings if rows_then.size == len(hybrid.candidates.rows) else None
+    return Hybrid(candidates, qrels, conventions, hybrid.base, postings, hybrid.engine)
+
+
 def rivals(asked: Asked, hybrid: Hybrid | None, *, curve: bool) -> tuple[list[str], FloatArray]:
     """The alternatives' names and scores, (n_queries, n_alternatives); with `curve` also every cell of the weight's curve."""
     assert hybrid is not None
     top_k = asked.params.top_k
-    labels = list(asked.alternatives)
-    columns = [objective_scores(hybrid, p, asked.measure, top_k) for p in asked.alternatives.values()]
+    own = (hybrid.base.k1, hybrid.base.b)
+    served = {name: p for name, p in asked.alternatives.items() if hybrid.postings is not None or (p.k1, p.b) == own}
+    labels = list(served)
+    columns = [objective_scores(hybrid, p, asked.measure, top_k) for p in served.values()]
     if curve:
         cells = profiles_of(hybrid, asked.params, asked.measure, [top_k])[0].scores_at(GRID)
         labels += [f"weight {weight:.4g}" for weight in GRID]
