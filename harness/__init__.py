@@ -81,12 +81,25 @@ def watch(
     qrels: str | Path | None = None,
     run: str | Path | None = None,
     setting: str = "recommended",
+    ties: str = "doc_id",
+    latency: bool = True,
+    junit: str | Path | None = None,
     progress: Progress | None = None,
 ) -> Watch:
     """Whether a study's setting is still right, on new labels or a production run; see `harness.commands.watch.watch`."""
     from harness.commands.watch import watch as look
 
-    return look(study, queries=queries, qrels=qrels, run=run, setting=setting, progress=progress)
+    return look(
+        study,
+        queries=queries,
+        qrels=qrels,
+        run=run,
+        setting=setting,
+        ties=ties,
+        latency=latency,
+        junit=junit,
+        progress=progress,
+    )
 
 
 def reproduce(study: str | Path, *, from_scratch: bool = False, progress: Progress | None = None) -> Reproduction:

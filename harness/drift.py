@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy.special import stdtr, stdtrit
@@ -18,6 +17,7 @@ from harness.types import FloatArray, IntArray
 
 LEVEL = 0.05  # false alarms of a whole watch where nothing has changed; its checks on new prompts share it
 DRAWS = 9_999
+NEARLY = 1e-12  # of a sum of squares: the rounding of its parts
 
 
 @dataclass(frozen=True)
@@ -106,9 +106,11 @@ def find_rival(gains: FloatArray, units: IntArray, rng: np.random.Generator) -> 
     k = int(units.max()) + 1
     if k < 2 or gains.shape[1] == 0:
         return None
-    sums = np.stack([np.bincount(units, weights=column, minlength=k) for column in gains.T], axis=1)  # (k, n_alternatives)
+    sums: FloatArray = np.stack([np.bincount(units, weights=g, minlength=k) for g in gains.T], axis=1).astype(
+        np.float64
+    )  # (k, n_alternatives)
     sizes = np.bincount(units, minlength=k).astype(np.float64)
-    observed = _t_values(sums[None], sizes)[0]
+    observed = _t_values(np.ones((1, k)), sums, sizes)[0]
     best = int(np.argmax(observed))
     if observed[best] <= 0:
         return None
@@ -116,17 +118,23 @@ def find_rival(gains: FloatArray, units: IntArray, rng: np.random.Generator) -> 
     for start in range(0, DRAWS, 250):
         rows = min(250, DRAWS - start)
         signs = rng.integers(0, 2, size=(rows, k)) * 2.0 - 1
-        as_clear += int((_t_values(signs[:, :, None] * sums[None], sizes).max(axis=1) >= observed[best] - SAME).sum())
+        as_clear += int((_t_values(signs, sums, sizes).max(axis=1) >= observed[best] * (1 - NEARLY)).sum())
     gain = gains[:, best]
     return Rival(best, float(gain.mean()), mean_interval(gain, units), (1 + as_clear) / (1 + DRAWS))
 
 
-def _t_values(sums: np.ndarray[Any, Any], sizes: FloatArray) -> FloatArray:
-    """Mean over cluster-robust standard error, (n_draws, n_alternatives); no gain at all is 0, a gain without spread inf."""
+def _t_values(signs: FloatArray, sums: FloatArray, sizes: FloatArray) -> FloatArray:
+    """Mean over cluster-robust standard error, (n_draws, n_alternatives), of the units' sums with these signs (n_draws, k).
+
+    No gain at all is 0, a gain without spread inf. The squared residuals Σ (s · sum − mean · size)² are multiplied out, so
+    that no array is larger than draws × alternatives.
+    """
     k, n = sizes.size, sizes.sum()
-    means = sums.sum(axis=1) / n
-    residuals = sums - means[:, None, :] * sizes[None, :, None]
-    errors = np.sqrt(k / (k - 1) * (residuals**2).sum(axis=1)) / n
-    flat = errors <= SAME
-    t: FloatArray = np.where(flat, np.where(means > SAME, np.inf, 0.0), means / np.where(flat, 1.0, errors))
+    means = np.einsum("dk,ka->da", signs, sums) / n
+    squares = (sums**2).sum(axis=0)
+    crossed = np.einsum("dk,ka->da", signs, sums * sizes[:, None])
+    residuals = squares - 2 * means * crossed + means**2 * (sizes**2).sum()
+    flat = residuals <= NEARLY * squares
+    errors = np.sqrt(k / (k - 1) * np.where(flat, 1.0, residuals)) / n
+    t: FloatArray = np.where(flat, np.where(means > SAME, np.inf, 0.0), means / errors)
     return t

@@ -133,6 +133,8 @@ def digest_of(arrays: Mapping[str, np.ndarray[Any, Any]]) -> np.ndarray[Any, Any
 
 
 DAMAGE = (
+    OSError,  # an offset that is none
+    IndexError,
     ValueError,  # no npz, a pickle, a header that is none, other contents
     KeyError,
     EOFError,

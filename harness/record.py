@@ -80,6 +80,7 @@ def read_timings(folder: Path) -> dict[str, Any]:
     """The study's timings.json; empty where it is missing or damaged: it decides nothing that could not be measured again."""
     try:
         known = json.loads((folder / "timings.json").read_text(encoding="utf-8"))
+        to_json(known).encode()  # what could not be written again is damage: NaN, half a surrogate pair
     except (OSError, ValueError, RecursionError):
         return {}
     return known if isinstance(known, dict) else {}

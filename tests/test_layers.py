@@ -110,7 +110,7 @@ def test_pure_modules_import_arrays_and_the_standard_library_only() -> None:
 
 
 def test_no_number_goes_through_blas() -> None:
-    """BLAS adds in an order that depends on the processor. The products in profiles are of sparse matrices, which scipy adds itself."""
+    """BLAS adds in an order that depends on the processor. In profiles the matrices are sparse, and scipy adds itself."""
     for module, tree in modules().items():
         products = [node for node in ast.walk(tree) if isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)]
         assert len(products) == (2 if module == "profiles" else 0), module

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import xml.etree.ElementTree as ET
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +16,7 @@ from harness.choice import GRID
 from harness.config import Config, HeldOutFiles
 from harness.decide import objective_scores, profiles_of, signed, units_of
 from harness.drift import LEVEL, Change, compare_pairs, compare_samples, find_rival
-from harness.errors import HarnessError
+from harness.errors import HarnessError, Problems
 from harness.files import RUN_TIES, read_dataset, write_text
 from harness.folder import NOTHING, Stored, read_prepared, read_study, setting_of
 from harness.hybrid import Hybrid
@@ -136,12 +137,15 @@ def watch(
         raise HarnessError(f"--ties: must be one of {', '.join(RUN_TIES)}, got {ties!r}")
     if queries is not None and qrels is None:
         raise HarnessError("--queries: needs the judgements of these prompts, give --qrels too")
+    if junit is not None and Path(junit).is_dir():
+        raise HarnessError(f"--junit: must be a file to write, got the folder {junit}")
     stored = read_study(study)
     params = setting_of(stored, setting)
     recorded = read_prepared(stored)
+    refuse_unserved(stored, recorded.hybrid, params, setting)
     then = side_of(recorded.dataset, recorded.hybrid, params)
     dataset = recorded.dataset if run is not None and qrels is None else read_today(recorded, queries, qrels)
-    if dataset.hashes is not NOTHING and dataset.hashes.corpus != recorded_corpus(stored):
+    if dataset.hashes is not NOTHING and recorded_corpus(stored) not in (None, dataset.hashes.corpus):
         progress.say("warning: the corpus is no longer the one that the study was made on")
     units = units_of([query.cluster for query in dataset.queries])
     now = look(stored.config, dataset, params, run, ties, progress)
@@ -155,6 +159,19 @@ def watch(
     if junit is not None:
         write_text(Path(junit), result.to_junit())
     return result
+
+
+def refuse_unserved(stored: Stored, hybrid: Hybrid, params: Params, setting: str) -> None:
+    """HarnessError where the stored candidates cannot say what this setting found: a file was edited."""
+    problems = Problems()
+    where = str(stored.folder / "weights.yaml") if setting == "recommended" else f"{stored.folder / 'summary.json'}: {setting}"
+    if params.depth > hybrid.base.depth:
+        problems.add(where, f"depth must be at most {hybrid.base.depth}, that of the study's candidates, got {params.depth}")
+    for name in ("k1", "b") if hybrid.postings is None else ():
+        now, stays = getattr(params, name), getattr(hybrid.base, name)
+        if now != stays:
+            problems.add(where, f"{name} must be {stays}, that of the study's candidates, got {now}")
+    problems.raise_any()
 
 
 @dataclass(frozen=True)
@@ -277,11 +294,18 @@ def compare_sides(asked: Asked, now: FloatArray, then: FloatArray) -> tuple[Chan
 
 def optimism_of(asked: Asked) -> float:
     """By how much the pick's recorded score flatters it on prompts that did not choose it; 0 for another setting."""
-    pick = asked.stored.summary.get("pick", {}).get("params", {})
-    fitted = asked.stored.summary.get("cross_fitted", {}).get("pick", {})
-    chosen = pick.get("semantic_weight") == asked.params.semantic_weight and pick.get("fusion") == asked.params.fusion
-    optimism = fitted.get("optimism", 0.0)
-    return max(0.0, float(optimism)) if chosen and isinstance(optimism, (int, float)) else 0.0
+    try:
+        pick = asked.stored.summary["pick"]["params"]
+        chosen = pick["semantic_weight"] == asked.params.semantic_weight and pick["fusion"] == asked.params.fusion
+        optimism = asked.stored.summary["cross_fitted"]["pick"]["optimism"]
+    except (KeyError, TypeError, IndexError):
+        return 0.0
+    return max(0.0, float(optimism)) if chosen and is_number(optimism) else 0.0
+
+
+def is_number(value: Any) -> bool:
+    """Whether this is a finite number."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def describe_change(change: Change, sign: int = 1) -> dict[str, Any]:
@@ -412,7 +436,7 @@ def check_latency(asked: Asked, progress: Progress) -> Check:
     known = record.read_timings(asked.stored.folder)
     searched = known.get("search")
     config = asked.stored.config
-    if not isinstance(searched, dict) or "measured_on" not in known or not isinstance(searched.get("p95"), float):
+    if not isinstance(searched, dict) or "measured_on" not in known or not is_number(searched.get("p95")):
         return Check("latency", SKIPPED, "no whole search was timed in this study: run evaluate with its weights.yaml")
     same = all(searched.get(k) == getattr(asked.params, k) for k in ("semantic_weight", "fusion", "depth"))
     if not same:
@@ -420,7 +444,9 @@ def check_latency(asked: Asked, progress: Progress) -> Check:
     if known["measured_on"] != this_machine():
         return Check("latency", SKIPPED, "the search was timed on another machine")
     timed = time_search(build_indexes(asked.dataset, config, progress), asked.params, config)
-    numbers = {"p95": timed["p95"], "p95_then": searched["p95"], "p50": timed["p50"], "p50_then": searched.get("p50")}
+    numbers = {"p95": timed["p95"], "p95_then": searched["p95"], "p50": timed["p50"]}
+    if is_number(searched.get("p50")):
+        numbers["p50_then"] = searched["p50"]
     text = f"p95 {timed['p95'] * 1000:.2f} ms, in the study {searched['p95'] * 1000:.2f} ms"
     slower = timed["p95"] > SLOWER * searched["p95"] and timed["p95"] > searched["p95"] + LEAST_SLOWER
     if slower:
