@@ -404,22 +404,20 @@ def write_collection(folder: Path) -> DataFiles:
     return DataFiles(*(folder / name for name in ("corpus.jsonl", "queries.jsonl", "qrels.tsv")))
 
 
-def small_config(folder: Path) -> Config:
+def small_config() -> Config:
     """The config of the small study."""
     return parse_config(
         {
             "name": "small",
             "seed": 3,
-            "collection": {
-                n: str(folder / f) for n, f in (("corpus", "corpus.jsonl"), ("queries", "queries.jsonl"), ("qrels", "qrels.tsv"))
-            },
+            "collection": {"corpus": "corpus.jsonl", "queries": "queries.jsonl", "qrels": "qrels.tsv"},
             "depth": 6,
             "objective": "MAP@5",
             "report_at": [1, 5],
             "held_out": ["q6", "q7"],
             "current": {"semantic_weight": 0.4, "fusion": "rrf"},
             "search": {"trials": 6, "sampler": "random", "space": SPACE},
-            "cache": str(folder / "cache"),
+            "cache": "cache",
         }
     )
 
@@ -448,7 +446,7 @@ def retrieved_of(dataset: Dataset, depth: int, seed: int) -> Retrieved:
 
 def make_study(folder: Path) -> Path:
     """A finished study with candidates out of the air, in folder/small, with everything that `tune` leaves behind."""
-    files, config = write_collection(folder), small_config(folder)
+    files, config = write_collection(folder), small_config()
     dataset, other = split_held_out(config, read_dataset(files))
     assert other is not None
     made = []
@@ -460,9 +458,35 @@ def make_study(folder: Path) -> Path:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         run_study(replace(made[0], held_out=made[1]), folder / "small", {"seed": 3, "objective": ["MAP@5"]}, Silence(), Timings())
-    timings = json.loads((folder / "small" / "timings.json").read_text())
-    (folder / "small" / "timings.json").write_text(json.dumps({**timings, "measured_on": {"processor": "x86"}}, indent=2))
+    still(folder / "small")
     return folder / "small"
+
+
+def still(folder: Path) -> None:
+    """What depends on the clock, the machine and the command is fixed, so that a seed makes the same inputs everywhere."""
+    lines = [json.loads(line) for line in (folder / "journal.log").read_text().splitlines()]
+    fixed = {
+        "worker_id": "w",
+        "datetime_start": "2026-01-01T00:00:00.000000+00:00",
+        "datetime_complete": "2026-01-01T00:00:01+00:00",
+    }
+    lines = [{key: fixed.get(key, value) for key, value in line.items()} for line in lines]
+    (folder / "journal.log").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    manifest = json.loads((folder / "manifest.json").read_text())
+    other = {
+        "command": ["harness", "tune", "x.yaml"],
+        "harness": {"version": "0", "commit": None},
+        "python": "3",
+        "machine": {"processor": "x"},
+    }
+    (folder / "manifest.json").write_text(json.dumps({**manifest, **other}, indent=2))
+    timings = {
+        "stages": {"reading": 0.5},
+        "trials": {"0": 0.01, "1": 0.02},
+        "search": {"what": "x", "p50": 0.1, "p95": 0.2},
+        "measured_on": {"processor": "x"},
+    }
+    (folder / "timings.json").write_text(json.dumps(timings, indent=2))
 
 
 # ---- what the configs are made of -------------------------------------------------------------------------------------
@@ -749,7 +773,7 @@ def pack_members(members: list[tuple[str, bytes]], rng: random.Random) -> bytes:
         warnings.simplefilter("ignore")
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED if rng.random() < 0.02 else zipfile.ZIP_STORED) as file:
             for name, data in members:
-                file.writestr(name, data)
+                file.writestr(zipfile.ZipInfo(name), data, file.compression)  # dated 1980: the same bytes at any time
     return stream.getvalue()
 
 
@@ -928,7 +952,7 @@ class All:
 def make_readers(home: Path) -> dict[str, Reader]:
     """Every reader, over a small study that is made in this folder first."""
     folder = make_study(home)
-    config = small_config(home)
+    config = small_config()
     engine_config = parse_config({**CONFIGS[2], "name": "x"})
     dataset = read_dataset(DataFiles(home / "corpus.jsonl", home / "queries.jsonl", home / "qrels.tsv"))
     stored = read_study(folder)

@@ -37,6 +37,7 @@ PARAM_NAMES = ("semantic_weight", "top_k", "fusion", "rrf_k", "depth", "k1", "b"
 WHOLE_PARAMS = ("top_k", "depth", "rrf_k")
 STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 MOST_DEPTH = 1_000_000
+MOST_STEPS = 1_000_000  # of a range: its values are listed
 NO_ENGINE = "?"  # in place of an engine that is not known
 
 
@@ -86,7 +87,7 @@ def _fusion(value: Any, engine: str | None) -> str:
     if engine == NO_ENGINE:
         return _filled(value)
     rules = rules_of(engine)
-    if engine is None or value in rules.fusions or not isinstance(value, str):
+    if engine is None or not isinstance(value, str) or value in rules.fusions:
         return _one_of(*rules.fusions)(value)
     nearest = nearest_fusion(value, engine)
     raise ValueError(
@@ -600,11 +601,13 @@ def _check_range(
         return result
     step = entry.get("step")
     if step is not None:
-        result["step"] = float(step)
-        if name in WHOLE_PARAMS:
-            result["step"] = int(step)
-            if step != int(step):
-                problems.add(_where((*keys, "step"), document), f"must be a whole number, got {step!r}")
+        result["step"] = int(step) if name in WHOLE_PARAMS else float(step)
+        if result["step"] != step:
+            problems.add(_where((*keys, "step"), document), f"must be a whole number, got {step!r}")
+            return result
+        if (result["high"] - result["low"]) / result["step"] > MOST_STEPS:
+            problems.add(_where((*keys, "step"), document), f"must make at most {MOST_STEPS} steps, got {step!r}")
+            return result
     if entry.get("log"):
         result["log"] = True
         if step is not None:

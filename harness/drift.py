@@ -109,7 +109,7 @@ def find_rival(gains: FloatArray, units: IntArray, rng: np.random.Generator) -> 
     sums: FloatArray = np.stack([np.bincount(units, weights=g, minlength=k) for g in gains.T], axis=1).astype(
         np.float64
     )  # (k, n_alternatives)
-    sizes = np.bincount(units, minlength=k).astype(np.float64)
+    sizes: FloatArray = np.bincount(units, minlength=k).astype(np.float64)
     observed = _t_values(np.ones((1, k)), sums, sizes)[0]
     best = int(np.argmax(observed))
     if observed[best] <= 0:
@@ -117,7 +117,7 @@ def find_rival(gains: FloatArray, units: IntArray, rng: np.random.Generator) -> 
     as_clear = 0
     for start in range(0, DRAWS, 250):
         rows = min(250, DRAWS - start)
-        signs = rng.integers(0, 2, size=(rows, k)) * 2.0 - 1
+        signs: FloatArray = (rng.integers(0, 2, size=(rows, k)) * 2 - 1).astype(np.float64)
         as_clear += int((_t_values(signs, sums, sizes).max(axis=1) >= observed[best] * (1 - NEARLY)).sum())
     gain = gains[:, best]
     return Rival(best, float(gain.mean()), mean_interval(gain, units), (1 + as_clear) / (1 + DRAWS))

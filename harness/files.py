@@ -16,6 +16,7 @@ import re
 import struct
 import tempfile
 import tokenize
+import warnings
 import zipfile
 import zlib
 from collections import Counter
@@ -169,7 +170,8 @@ def read_arrays(path: Path) -> dict[str, np.ndarray[Any, Any]]:
                 if any(item.compress_type != zipfile.ZIP_STORED for item in packed.infolist()):
                     raise ValueError("must hold its arrays as they are, not compressed")
             file.seek(0)
-            with np.load(file, allow_pickle=False) as stored:
+            with warnings.catch_warnings(), np.load(file, allow_pickle=False) as stored:
+                warnings.simplefilter("ignore")  # about headers that nothing here writes
                 arrays = {name: stored[name] for name in stored.files}
         if not np.array_equal(arrays.pop(DIGEST), digest_of(arrays)):
             raise ValueError("its contents are not those that were written")

@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from harness.config import PARAM_NAMES, Config, check_params, read_config, read_weights
 from harness.errors import HarnessError, Problems
 from harness.files import DamagedFileError, read_arrays, read_text
@@ -108,7 +110,7 @@ def read_prepared(study: Stored) -> Prepared:
         other = {name.removeprefix(HELD_OUT): array for name, array in stored.items() if name.startswith(HELD_OUT)}
         held_out = _unpack_prepared(study, other, counts) if other else None
         return replace(_unpack_prepared(study, stored, counts), held_out=held_out)
-    except (DamagedFileError, KeyError, ValueError, TypeError, IndexError) as error:
+    except (DamagedFileError, KeyError, ValueError, TypeError, IndexError, OverflowError, RecursionError) as error:
         raise HarnessError(f"{path}: must be what tune wrote, got: {error}; run tune again") from None
 
 
@@ -121,11 +123,17 @@ def _unpack_prepared(study: Stored, stored: Mapping[str, Any], counts: Counts) -
     n_queries = len(queries)
     if not n_queries == len(stored["qrels_rows"]) == len(retrieved.candidates.rows):
         raise ValueError("prompts, judgements and candidates differ in number")
-    rows = stored["document_rows"]
+    rows, judged, grades = stored["document_rows"], stored["qrels_rows"], stored["qrels_grades"]
+    if any(array.dtype != np.int32 for array in (rows, judged, grades)) or rows.ndim != 1:
+        raise ValueError("document_rows, qrels_rows and qrels_grades must be whole numbers, int32")
+    if rows.size and (rows[0] < 0 or np.diff(rows).min(initial=1) < 1 or rows[-1] > MOST_COUNTED):
+        raise ValueError(f"document_rows must ascend from at least 0 to at most {MOST_COUNTED}")
+    if (judged < -1).any():
+        raise ValueError("qrels_rows must be rows, or -1")
     doc_ids = [""] * (int(rows.max(initial=-1)) + 1)
     for row, doc_id in zip(rows, documents, strict=True):
         doc_ids[row] = doc_id
-    qrels = Qrels(stored["qrels_rows"], stored["qrels_grades"])
+    qrels = Qrels(judged, grades)
     if max(int(retrieved.candidates.rows.max(initial=-1)), int(qrels.rows.max(initial=-1))) >= len(doc_ids):
         raise ValueError("a row names no document")
     dataset = Dataset(

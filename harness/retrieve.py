@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from harness import keyword, semantic
-from harness.bm25 import rank_keyword
+from harness.bm25 import VARIANTS, rank_keyword
 from harness.candidates import merge_lists
 from harness.config import ANALYZERS, Config
 from harness.files import DamagedFileError, read_arrays, write_arrays
@@ -42,11 +42,53 @@ def unpack(stored: Any) -> Retrieved:
     meta = json.loads(stored["meta"].tobytes())
     if meta["format"] != FORMAT:
         raise ValueError(f"format must be {FORMAT}, got {meta['format']}")
+    candidates = Candidates(**{name: stored[name] for name in CANDIDATE_ARRAYS})
+    _check_candidates(candidates)
     postings = None
     if "postings" in meta:
         postings = Postings(**meta["postings"], **{name: stored[f"postings_{name}"] for name in POSTING_ARRAYS})
-    candidates = Candidates(**{name: stored[name] for name in CANDIDATE_ARRAYS})
+        _check_postings(postings, len(candidates.rows))
+    if not isinstance(meta["facts"], dict) or not all(isinstance(line, str) for line in meta["warnings"]):
+        raise ValueError("facts must be an object and warnings texts")
     return Retrieved(candidates, postings, meta["facts"], tuple(meta["warnings"]))
+
+
+def _check_candidates(candidates: Candidates) -> None:
+    """ValueError where these arrays are not what `merge_lists` makes."""
+    for name, array in vars(candidates).items():
+        kind = np.float64 if name.endswith("scores") else np.int32
+        if array.dtype != kind:
+            raise ValueError(f"{name} must be {np.dtype(kind)}, got {array.dtype}")
+    held = np.zeros(candidates.rows.shape, dtype=bool)
+    for side in ("keyword", "semantic"):
+        ranks, scores = getattr(candidates, f"{side}_ranks"), getattr(candidates, f"{side}_scores")
+        n = (ranks > 0).sum(axis=1)
+        listed = np.sort(ranks, axis=1)[:, ::-1]  # n, n − 1, … 1, then 0
+        wanted = np.maximum(n[:, None] - np.arange(ranks.shape[1])[None, :], 0)
+        if not np.array_equal(listed, wanted) or not np.array_equal(np.isfinite(scores), ranks > 0):
+            raise ValueError(f"{side}_ranks must count from 1, and {side}_scores be finite where there is one")
+        held |= ranks > 0
+    ordered = np.where(held, candidates.rows, np.iinfo(np.int32).max)
+    rising = (np.diff(ordered.astype(np.int64), axis=1) > 0) | ~held[:, 1:]
+    if not np.array_equal(held, candidates.rows >= 0) or not rising.all():
+        raise ValueError("rows must ascend, each once, and be held by a list")
+
+
+def _check_postings(postings: Postings, n_queries: int) -> None:
+    """ValueError where these are not what `keyword.select_postings` makes."""
+    if postings.variant not in VARIANTS or not isinstance(postings.delta, (int, float)):
+        raise ValueError("postings must name a variant and a delta")
+    arrays = {name: getattr(postings, name) for name in POSTING_ARRAYS}
+    for name, array in arrays.items():
+        kind = np.int32 if name in ("query", "row") else np.float64
+        size = n_queries if name == "base" else postings.query.size
+        if array.dtype != kind or array.shape != (size,) or not np.isfinite(array).all():
+            raise ValueError(f"postings_{name} must be {size} finite numbers, {np.dtype(kind)}")
+    where = postings.query.astype(np.int64) * (1 << 32) + postings.row
+    if where.size and (np.diff(where).min(initial=0) < 0 or postings.query.min() < 0 or postings.query.max() >= n_queries):
+        raise ValueError("postings must be in the order of prompts and rows")
+    if where.size and (postings.row.min() < 0 or (postings.frequency <= 0).any() or (postings.length_ratio < 0).any()):
+        raise ValueError("postings must have rows, frequencies above 0 and lengths")
 
 
 def load_retrieved(path: Path) -> Retrieved | None:

@@ -23,7 +23,7 @@ from typing import Any
 
 import filelock
 import optuna
-from optuna.distributions import BaseDistribution
+from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import BaseSampler
 from optuna.storages import JournalStorage
 from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
@@ -41,14 +41,13 @@ IDENTITY = "identity"  # the study attribute that holds what one study's questio
 CREATE_TRIAL, SET_STATE = 4, 6  # op codes of Optuna's journal
 ENDED = (TrialState.COMPLETE.value, TrialState.PRUNED.value, TrialState.FAIL.value)
 NOT_A_JOURNAL = (
-    KeyError,
+    ArithmeticError,
+    AssertionError,
+    AttributeError,
+    LookupError,
+    RecursionError,
     TypeError,
     ValueError,
-    IndexError,
-    AttributeError,
-    AssertionError,
-    RecursionError,
-    OverflowError,
     optuna.exceptions.OptunaError,
 )
 LEGS = "legs"  # the study attribute that holds each leg's library versions
@@ -178,10 +177,10 @@ def open_study(folder: Path, config: Config, identity: Mapping[str, Any], versio
             directions=["maximize"] * len(config.objective),
             load_if_exists=True,
         )
-        _check_trials(study)
+        _check_trials(study, config)
         known, legs = study.user_attrs.get(IDENTITY), read_legs(study)
-        if not all(isinstance(leg, dict) for leg in legs):
-            raise ValueError("its legs are no objects")
+        if not all(isinstance(leg, dict) for leg in [*legs, known or {}]):
+            raise ValueError("its identity and its legs must be objects")
     if known is None:
         study.set_user_attr(IDENTITY, dict(identity))
     elif known != identity:
@@ -227,7 +226,9 @@ def read_identity(folder: Path) -> Mapping[str, Any] | None:
 def _reading(journal: Path) -> Iterator[None]:
     """HarnessError in the place of whatever a journal that is none makes Optuna raise."""
     try:
-        yield
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what Optuna finds odd in a journal is refused below
+            yield
     except NOT_A_JOURNAL as error:
         said = f"{type(error).__name__}: {error}".splitlines()[0][:120]
         raise HarnessError(
@@ -236,13 +237,33 @@ def _reading(journal: Path) -> Iterator[None]:
         ) from None
 
 
-def _check_trials(study: optuna.Study) -> None:
-    """ValueError where an ended trial is not one that `run_trials` made."""
-    for trial in list_trials(study):
+def _check_trials(study: optuna.Study, config: Config) -> None:
+    """ValueError where an ended trial is not one that `run_trials` made of this space."""
+    for number, frozen in enumerate(study.get_trials(deepcopy=False)):
+        if frozen.state not in (TrialState.COMPLETE, TrialState.FAIL):
+            continue
+        trial = _to_trial(frozen)
         numbers = [*trial.values, *trial.logged.values()]
-        known = all(name in PARAM_NAMES for name in trial.params)
-        if not known or not all(isinstance(number, (int, float)) for number in numbers):
-            raise ValueError(f"trial {trial.number} is none of this program's")
+        sound = trial.number == number and isinstance(trial.reason, str)
+        sound = sound and all(isinstance(n, (int, float)) and math.isfinite(n) for n in numbers)
+        sound = sound and len(trial.values) == (len(config.objective) if trial.state == "COMPLETE" else 0)
+        drawn = config.search.space
+        for name, distribution in frozen.distributions.items():
+            sound = sound and name in drawn and distribution == distribution_of(name, drawn[name])
+            sound = sound and distribution._contains(distribution.to_internal_repr(frozen.params[name]))
+        if not sound:
+            raise ValueError(f"trial {trial.number} is none of this study's")
+
+
+def distribution_of(name: str, entry: Any) -> BaseDistribution | None:
+    """The distribution from which `suggest_params` draws this entry of the space; None for a fixed value."""
+    if isinstance(entry, list):
+        return CategoricalDistribution(entry)
+    if not isinstance(entry, dict):
+        return None
+    if name in WHOLE_PARAMS:
+        return IntDistribution(entry["low"], entry["high"], log=entry.get("log", False), step=entry.get("step", 1))
+    return FloatDistribution(entry["low"], entry["high"], log=entry.get("log", False), step=entry.get("step"))
 
 
 def explain_difference(folder: Path, known: Mapping[str, Any], asked: Mapping[str, Any]) -> list[str]:

@@ -43,7 +43,10 @@ def _construct_int(loader: _Loader, node: yaml.ScalarNode) -> int:
     text = loader.construct_scalar(node)
     if len(text) > MOST_DIGITS:
         raise yaml.MarkedYAMLError(problem=f"a number of {len(text)} digits", problem_mark=node.start_mark)
-    return int(text)
+    try:
+        return int(text)
+    except ValueError:
+        raise yaml.MarkedYAMLError(problem=f"{text[:40]!r} as a whole number", problem_mark=node.start_mark) from None
 
 
 _Loader.add_constructor("tag:yaml.org,2002:int", _construct_int)
@@ -109,6 +112,8 @@ def read_yaml(path: Path, *, collect: bool = False) -> YamlDocument:
         raise HarnessError(f"{path}: must be plain YAML, got: {str(error).splitlines()[0]}") from None
     except RecursionError:
         raise HarnessError(f"{path}: must be plain YAML, got values nested too deep") from None
+    except (KeyError, ValueError, TypeError, OverflowError) as error:  # a date or a tagged key that PyYAML cannot construct
+        raise HarnessError(f"{path}: must be plain YAML, got a value that cannot be read ({str(error)[:80]!r})") from None
     finally:
         loader.dispose()
     return YamlDocument(path, value, lines, written, tuple(problems.lines))

@@ -15,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from harness.commands.tune import measure_trial, package_versions, run_study
-from harness.config import PARAM_NAMES, WHOLE_PARAMS
-from harness.errors import HarnessError
+from harness.config import PARAM_NAMES, WHOLE_PARAMS, Config, check_params
+from harness.errors import HarnessError, Problems
 from harness.files import read_text
 from harness.folder import Stored, read_prepared, read_study
 from harness.prepare import Prepared, Timings, prepare, read_data, split_held_out
@@ -158,13 +158,29 @@ def read_trials(stored: Stored) -> list[tuple[dict[str, str], Params]]:
     fixed = {name: entry for name, entry in config.search.space.items() if not isinstance(entry, (dict, list))}
     found = []
     for line, row in enumerate(read_rows(path), 2):
+        where = f"{path}:{line}"
         try:
             drawn = {name: _typed(name, row[name]) for name in PARAM_NAMES if row.get(name)}
-            found.append((row, replace(config.base, **fixed, **drawn)))
-            float(row["objective"] or 0)
-        except (KeyError, ValueError, TypeError) as error:
-            raise HarnessError(f"{path}:{line}: must be a trial as tune writes it, got: {error}; run tune again") from None
+            for name in measured_columns(config):
+                if not np.isfinite(float(row[name] or 0)) or (not row[name] and row["state"] == "COMPLETE"):
+                    raise ValueError(f"{name} must be a number, got {row[name]!r:.40}")
+        except (KeyError, ValueError, TypeError, OverflowError) as error:
+            raise HarnessError(f"{where}: must be a trial as tune writes it, got: {error}; run tune again") from None
+        problems = Problems()
+        params = check_params(fixed | drawn, config, lambda key, at=where: f"{at}: {key}", problems)  # type: ignore[misc]
+        if params.depth > config.deepest or (
+            (params.k1, params.b) != (config.keyword.k1, config.keyword.b) and not config.tunes_bm25
+        ):
+            problems.add(where, "depth, k1 and b must be those of the config's space")
+        problems.raise_any()
+        found.append((row, params))
     return found
+
+
+def measured_columns(config: Config) -> list[str]:
+    """The columns of trials.csv that hold what a trial measured."""
+    logged = [f"{name}@{cutoff}" for cutoff in (*config.report_at, "top_k") for name in ("Precision", "Recall")]
+    return [*["objective", "objective_2"][: len(config.objective)], *logged]
 
 
 def _typed(name: str, text: str) -> Any:
@@ -249,7 +265,9 @@ def changed_inputs(stored: Stored, dataset: Dataset | None) -> list[str]:
         model = manifest["sha256"]["model"]
         if not all(isinstance(part, dict) for part in (content, packages)):
             raise TypeError("content and packages must be objects")
-    except (ValueError, KeyError, TypeError) as error:
+        if not all(isinstance(text, str) for text in (config_hash, model, *content.values())):
+            raise TypeError("hashes must be text")
+    except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise HarnessError(f"{path}: must be what tune wrote, got: {error}; run tune again") from None
     lines = []
     if hashlib.sha256(stored.config.to_yaml().encode()).hexdigest() != config_hash:
