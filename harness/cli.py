@@ -537,11 +537,14 @@ def run(arguments: Sequence[str]) -> int:
         return int(app(list(arguments), standalone_mode=False, prog_name="harness") or 0)
     except HarnessError as error:
         return complain(error.shown(), 2)
+    except InterruptedStudyError as error:
+        return complain([str(error), go_on([a for a in arguments if a != "--fresh"])], 130)
+    except KeyboardInterrupt:
+        return complain(["interrupted", go_on(arguments)], 130)
     except typer.Exit as error:
+        if error.exit_code == 130:  # what typer makes of an interrupt
+            return complain(["interrupted", go_on(arguments)], 130)
         return error.exit_code
-    except (InterruptedStudyError, KeyboardInterrupt) as error:
-        again = shlex.join(["python", "-m", "harness", *(a for a in arguments if a != "--fresh")])
-        return complain([*([str(error)] if str(error) else ["interrupted"]), f"go on with: {again}"], 130)
     except SurroundingsError as error:
         return complain([str(error)], 3)
     except MemoryError:
@@ -558,6 +561,11 @@ def run(arguments: Sequence[str]) -> int:
             return complain([f"{error.format_message()}; see --help"], 2)
         traceback.print_exc()
         return complain(["this is a bug in harness: please report it with the lines above"], 70)
+
+
+def go_on(arguments: Sequence[str]) -> str:
+    """The command that goes on from here."""
+    return f"go on with: {shlex.join(['python', '-m', 'harness', *arguments])}"
 
 
 def complain(lines: Sequence[str], code: int) -> int:

@@ -93,6 +93,9 @@ def write_beside(path: Path) -> Iterator[Path]:
         beside.chmod(0o644)
         beside.replace(path)
         sync_folder(path.parent)
+    except OSError as error:
+        error.filename = error.filename if error.filename not in (None, str(beside)) else str(path)
+        raise
     finally:
         beside.unlink(missing_ok=True)
 

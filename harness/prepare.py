@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
 import time
@@ -21,6 +22,7 @@ from harness.splits import make_rng, number_units
 from harness.types import BoolArray, Dataset, Params, Qrels, Retrieved
 
 BYTES_A_CANDIDATE, BYTES_A_TRIAL, BYTES_A_VECTOR = 30, 1000, 256  # what is written at least
+OLD_LEFTOVER = 86_400  # seconds
 HELD_OUT = 6  # the purpose of the random numbers that choose the held-out prompts
 
 
@@ -148,10 +150,19 @@ def check_places(config: Config, dataset: Dataset, folder: Path) -> None:
             free = shutil.disk_usage(place).free
         except OSError as error:
             raise SurroundingsError(f"{place}: must be a folder that can be written, got: {error.strerror or error}") from None
+        _sweep_old(place)
         if free < needed:
             raise SurroundingsError(
                 f"{place}: must have room for at least {needed / 1e6:.1f} MB, got {free / 1e6:.1f} MB; make some"
             )
+
+
+def _sweep_old(place: Path) -> None:
+    """Take away what killed processes were writing here, once it is so old that nobody can be writing it still."""
+    for leftover in [*place.glob(".*.part"), *place.glob("*/.*.part")]:
+        with contextlib.suppress(OSError):
+            if time.time() - leftover.stat().st_mtime > OLD_LEFTOVER:
+                leftover.unlink()
 
 
 def warn(prepared: Prepared, *, study: bool = True) -> list[str]:

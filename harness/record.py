@@ -56,6 +56,12 @@ def check_folder(folder: Path) -> None:
         raise HarnessError(f"{folder}: must be a study's folder or empty, got other files; give another --name, or --fresh")
 
 
+def sweep(folder: Path) -> None:
+    """Take away what a killed process was writing beside the files of a study; the caller holds the study."""
+    for leftover in [*folder.glob(".*.part"), *folder.glob("runs/.*.part")]:
+        leftover.unlink(missing_ok=True)
+
+
 def to_json(value: Any) -> str:
     """Strict JSON, two spaces, a final newline; a number that is not finite is a bug and raises ValueError."""
     return json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n"

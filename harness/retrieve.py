@@ -95,7 +95,7 @@ def load_retrieved(path: Path) -> Retrieved | None:
     """The candidates in this file; None where it is not there or not what it should be (then they are built anew)."""
     try:
         return unpack(read_arrays(path))
-    except (DamagedFileError, KeyError, ValueError, TypeError):
+    except (DamagedFileError, KeyError, ValueError, TypeError, RecursionError):
         return None
 
 

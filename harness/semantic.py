@@ -234,7 +234,7 @@ def load_encoded(path: Path, n_texts: int) -> Encoded | None:
     try:
         stored = read_arrays(path)
         encoded = Encoded(stored["vectors"], json.loads(stored["facts"].tobytes()))
-    except (DamagedFileError, KeyError, ValueError):
+    except (DamagedFileError, KeyError, ValueError, RecursionError):
         return None
     vectors = encoded.vectors
     sound = vectors.dtype == np.float32 and vectors.ndim == 2 and len(vectors) == n_texts and bool(np.isfinite(vectors).all())

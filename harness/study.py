@@ -38,7 +38,7 @@ from harness.types import Params
 
 JOURNAL = "journal.log"
 IDENTITY = "identity"  # the study attribute that holds what one study's question is made of
-CREATE_TRIAL, SET_STATE = 4, 6  # op codes of Optuna's journal
+CREATE_TRIAL, SET_STATE, SET_ATTRIBUTE = 4, 6, 8  # op codes of Optuna's journal
 ENDED = (TrialState.COMPLETE.value, TrialState.PRUNED.value, TrialState.FAIL.value)
 NOT_A_JOURNAL = (
     ArithmeticError,
@@ -335,21 +335,25 @@ def _quieten() -> None:
 def _mend_tail(journal: Path) -> None:
     """Cut off what a killed process left: a torn last line, and the trial that it was running, to be drawn again whole.
 
-    Keeping a half-drawn trial would skip the draws that it had made, and its sampler would draw others.
+    Keeping a half-drawn trial would skip the draws that it had made, and its sampler would draw others. A last trial that failed
+    without a reason of this program's was cut too: Optuna ends it so on an interrupt, or where memory runs out.
     """
     if not journal.is_file() or journal.stat().st_size == 0:
         return
     data = journal.read_bytes()
     end = data.rfind(b"\n") + 1
-    created, offset, ended = [], 0, set()  # where each trial begins; trials that have ended
+    created, offset, ended, reasons = [], 0, {}, set()  # where each trial begins; how it ended; those that say why
     for line in data[:end].splitlines(keepends=True):
         record = json.loads(line)
         if record["op_code"] == CREATE_TRIAL:
             created.append(offset)
         elif record["op_code"] == SET_STATE and record.get("state") in ENDED:
-            ended.add(record["trial_id"])
+            ended[record["trial_id"]] = record["state"]
+        elif record["op_code"] == SET_ATTRIBUTE and "reason" in record["user_attr"]:
+            reasons.add(record["trial_id"])
         offset += len(line)
-    if created and len(created) - 1 not in ended:
+    last = len(created) - 1
+    if created and (last not in ended or (ended[last] == TrialState.FAIL.value and last not in reasons)):
         end = created[-1]
     if end < len(data):
         with journal.open("rb+") as file:
@@ -417,17 +421,33 @@ def run_trials(
                 break
             drawn = settings[number]()
             study.enqueue_trial({name: getattr(drawn, name) for name in config.search.space})
-            study.optimize(run_one, n_trials=1, callbacks=[after], catch=(TrialFailedError,))
+            _optimize(study, run_one, 1, after)
         return "exhausted" if ended["why"] == "done" and len(settings) < config.search.trials else ended["why"]
     missing = config.search.trials - done
     if missing > 0 and config.search.sampler in ("grid", "bruteforce") and _exhausted(study, config):
         return "exhausted"
     if missing > 0:
-        study.optimize(run_one, n_trials=missing, callbacks=[after], catch=(TrialFailedError,))
+        _optimize(study, run_one, missing, after)
         finished = len(study.get_trials(deepcopy=False, states=(TrialState.COMPLETE, TrialState.FAIL)))
         if ended["why"] == "done" and finished < config.search.trials:
             ended["why"] = "exhausted"
     return ended["why"]
+
+
+def _optimize(
+    study: optuna.Study,
+    run_one: Callable[[optuna.Trial], Any],
+    n_trials: int,
+    after: Callable[[optuna.Study, FrozenTrial], None],
+) -> None:
+    """Run the trials; what the disk said, where Optuna asserts that this cannot be."""
+    try:
+        study.optimize(run_one, n_trials=n_trials, callbacks=[after], catch=(TrialFailedError,))
+    except AssertionError as error:
+        cause: BaseException | None = error
+        while cause is not None and not isinstance(cause, OSError):
+            cause = cause.__cause__ or cause.__context__
+        raise cause or error from None
 
 
 def _exhausted(study: optuna.Study, config: Config) -> bool:

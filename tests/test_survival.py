@@ -279,8 +279,6 @@ def test_raising_50_trials_to_200_equals_a_fresh_study_of_200(place: Path, tmp_p
 
 SIGNALS = [signal.SIGINT, signal.SIGTERM]
 GO_ON = "go on with: python -m harness tune study.yaml"
-CUT_TRIAL = "Optuna records a trial that was cut off by an exception as FAIL, which counts as ended and is not drawn again"
-SILENT = "typer turns KeyboardInterrupt into Exit(130) before cli.run can say how to go on"
 
 
 @pytest.mark.parametrize("number", SIGNALS)
@@ -321,12 +319,10 @@ def test_two_signals_end_it_at_once(twice: tuple[Path, int, list[str], float]) -
     assert not any("Traceback" in line for line in said)
 
 
-@pytest.mark.xfail(strict=True, reason=SILENT)
 def test_two_signals_say_how_to_go_on(twice: tuple[Path, int, list[str], float]) -> None:
     assert twice[2][-1] == GO_ON
 
 
-@pytest.mark.xfail(strict=True, reason=CUT_TRIAL)
 def test_two_signals_leave_a_study_that_goes_on_to_the_same_bytes(
     twice: tuple[Path, int, list[str], float], whole: Whole, tmp_path: Path
 ) -> None:
@@ -348,7 +344,6 @@ def test_a_signal_outside_the_trials_ends_it_and_the_study_goes_on(
     assert_goes_on_to(whole, place, recorded_trials(place))
 
 
-@pytest.mark.xfail(strict=True, reason=SILENT)
 def test_a_signal_outside_the_trials_says_how_to_go_on(place: Path) -> None:
     with stopped_at(place, "writing") as process:
         process.send_signal(signal.SIGTERM)
@@ -441,7 +436,6 @@ def test_a_disk_that_fills_up_leaves_a_study_that_goes_on_to_the_same_bytes(
     assert_goes_on_to(whole, place, recorded_trials(place))
 
 
-@pytest.mark.xfail(strict=True, reason="Optuna's own 'assert False' takes the place of the OSError: exit 70 with a traceback")
 def test_a_disk_that_fills_up_during_the_trials_is_said_in_one_line(place: Path, mount: Mount) -> None:
     mount(place / "studies", 1000)
     fill(place / "studies", 48)
@@ -470,7 +464,6 @@ def test_a_cache_that_fills_up_ends_it_with_one_line_and_is_completed_later(
     assert_goes_on_to(whole, place)
 
 
-@pytest.mark.xfail(strict=True, reason=CUT_TRIAL)
 def test_a_trial_that_ran_out_of_memory_is_drawn_again(whole: Whole, place: Path) -> None:
     done = tune(place, command=[sys.executable, "-c", OUT_OF_MEMORY, "tune", "study.yaml"])
     assert (done.returncode, complaints(done)) == (3, ["out of memory"])
@@ -595,16 +588,9 @@ DAMAGES: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda data: b"",
     "pickle": lambda data: pickle.dumps(Touch()),
 }
-UNREADABLE = "an archive whose directory lies before the file's beginning makes zipfile raise OSError, which is not in DAMAGE"
 
 
-@pytest.mark.parametrize(
-    "damage",
-    [
-        pytest.param(name, marks=[pytest.mark.xfail(strict=True, raises=OSError, reason=UNREADABLE)] * (name == "directory"))
-        for name in DAMAGES
-    ],
-)
+@pytest.mark.parametrize("damage", DAMAGES)
 @pytest.mark.parametrize("kinds", [("candidates",), ("keyword", "embeddings")], ids="+".join)
 def test_a_damaged_cache_is_built_anew(
     kinds: tuple[str, ...], damage: str, whole: Whole, place: Path, monkeypatch: pytest.MonkeyPatch

@@ -108,12 +108,25 @@ def run_study(
     prepared: Prepared, folder: Path, identity: Mapping[str, Any], progress: Progress, timings: Timings, *, fresh: bool = False
 ) -> TuneResult:
     """From prepared candidates to a finished folder; the caller holds the study. `identity` is what the study's question is."""
-    config = prepared.config
     aside = record.move_aside(folder) if fresh else None  # only now: what is wrong with the input has been said
     notes = [f"the old study is kept in {aside}/"] if aside else []
+    record.sweep(folder)
     for warning in warn(prepared):
         progress.say(f"warning: {warning}")
+    try:
+        return finish_study(prepared, folder, identity, notes, progress, timings)
+    except KeyboardInterrupt:
+        raise InterruptedStudyError(f"stopped at once; the finished trials are kept in {folder}") from None
+    except OSError as error:
+        error.filename = error.filename or str(folder)
+        raise
 
+
+def finish_study(
+    prepared: Prepared, folder: Path, identity: Mapping[str, Any], notes: list[str], progress: Progress, timings: Timings
+) -> TuneResult:
+    """Run the missing trials, choose, judge and write."""
+    config = prepared.config
     trials, legs = search_space(prepared, folder, identity, progress)
     timings.lap("trials")
     if legs.ended == "stopped":
@@ -199,7 +212,8 @@ def search_space(prepared: Prepared, folder: Path, identity: Mapping[str, Any], 
     state = {"best": best.values[0] if best and len(config.objective) == 1 else -np.inf, "new": 0}
     total = config.search.trials - len(before)
     if total > 0:
-        (folder / "weights.yaml").unlink(missing_ok=True)  # it stands only beside a complete study
+        for name in ("weights.yaml", "summary.json"):  # they stand only beside a complete study
+            (folder / name).unlink(missing_ok=True)
     settings = exact_settings(prepared) if config.search.sampler == "exact" else ()
     with interruptible() as interrupted, progress("trials", total) as advance:
 
