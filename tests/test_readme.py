@@ -34,7 +34,7 @@ def commands() -> list[str]:
 def clone(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Path:
     """What the commands need of a checkout, with the session's cache in the place of its own."""
     folder = tmp_path_factory.mktemp("clone")
-    for name in ("configs", "corpora", "benchmarks"):
+    for name in ("configs", "corpora", "benchmarks", "studies/reference"):
         shutil.copytree(ROOT / name, folder / name)
     (folder / ".harness-cache").symlink_to(cache, target_is_directory=True)
     return folder
@@ -85,7 +85,7 @@ def shown_outputs() -> dict[str, str]:
 
 @pytest.mark.parametrize("command", [c for c in commands() if not c.startswith(("make", "python benchmarks"))])
 def test_every_other_command_of_the_readme_runs(command: str, clone: Path) -> None:
-    name = next((name for name in ("opensearch", "qdrant") if name in command), "hybrid")
+    name = next((name for name in ("opensearch", "qdrant", "reference") if name in command), "hybrid")
     if not (clone / f"studies/{name}/weights.yaml").exists():
         run(f"python -m harness tune configs/{name}.yaml", clone)
     if "check.py" in command:
@@ -93,7 +93,7 @@ def test_every_other_command_of_the_readme_runs(command: str, clone: Path) -> No
         run("python -m harness export qdrant --to qdrant --parity", clone)
     printed = run(command, clone)
     assert printed.strip()
-    if " export " in command or "check.py" in command:
+    if " export " in command or "check.py" in command or command.endswith("reproduce reference"):
         assert shape(printed.rstrip()) == shape(shown_outputs()[command])
 
 
