@@ -53,7 +53,7 @@ from harness.commands.tune import run_study
 from harness.config import ANALYZERS, Config, Keyword, parse_config, read_config, read_weights
 from harness.errors import HarnessError
 from harness.files import RUN_TIES, DamagedFileError, DataFiles, digest_of, read_arrays, read_dataset, read_run
-from harness.folder import SETTINGS, read_prepared, read_study, setting_of
+from harness.folder import SETTINGS, read_prepared, read_study, refuse_unserved, setting_of
 from harness.hybrid import Hybrid
 from harness.prepare import Prepared, Timings, split_held_out
 from harness.progress import Silence
@@ -1017,6 +1017,7 @@ def make_readers(home: Path) -> dict[str, Reader]:
         calls = All()
         with calls.one():
             params = read_weights(where / "weights.yaml", config)
+            refuse_unserved(config, params, "weights.yaml")  # as `setting_of` does
             with using():
                 rank_with(prepared, params)
         with contextlib.suppress(HarnessError), All().one():  # a fusion has one of the two's names

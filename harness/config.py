@@ -155,7 +155,7 @@ def _held_out(value: Any) -> Any:
         return _each(value, _filled)
     if isinstance(value, dict):
         if set(value) != {"queries", "qrels"}:
-            raise ValueError(f"must name queries and qrels, got {', '.join(map(str, value)) or 'nothing'}")
+            raise ValueError(f"must name queries and qrels, got {', '.join(map(repr, value)) or 'nothing'}")
         return HeldOutFiles(**{name: _filled(item) for name, item in value.items()})
     if not _is_number(value) or not 0 < value < 1:
         raise ValueError(f"must be a share between 0 and 1, a list of query ids, or queries and qrels, got {_shown(value)}")

@@ -85,7 +85,10 @@ def setting_of(study: Stored, name: str) -> Params:
     if len(study.config.objective) > 1:
         raise HarnessError(f"{study.folder}: has two objectives, and so no single setting; choose from its front and name it")
     if name == "recommended":
-        return read_weights(study.folder / "weights.yaml", study.config)
+        path = study.folder / "weights.yaml"
+        recommended = read_weights(path, study.config)
+        refuse_unserved(study.config, recommended, str(path))
+        return recommended
     where = study.folder / "summary.json"
     entry = study.summary.get(name)
     params = entry.get("params") if isinstance(entry, dict) else None
@@ -95,7 +98,20 @@ def setting_of(study: Stored, name: str) -> Params:
     values = {key: value for key, value in params.items() if key in PARAM_NAMES}
     checked = check_params(values, study.config, lambda key: f"{where}: {name}.params.{key}", problems)
     problems.raise_any()
+    refuse_unserved(study.config, checked, f"{where}: {name}")
     return checked
+
+
+def refuse_unserved(config: Config, params: Params, where: str) -> None:
+    """HarnessError where the study's candidates cannot say what this setting finds: a file was edited."""
+    problems = Problems()
+    if params.depth > config.deepest:
+        problems.add(where, f"depth must be at most {config.deepest}, that of the study's candidates, got {params.depth}")
+    for name in () if config.tunes_bm25 else ("k1", "b"):
+        now, stays = getattr(params, name), getattr(config.keyword, name)
+        if now != stays:
+            problems.add(where, f"{name} must be {stays}, that of the study's candidates, got {now}")
+    problems.raise_any()
 
 
 def read_prepared(study: Stored) -> Prepared:
@@ -118,6 +134,8 @@ def _unpack_prepared(study: Stored, stored: Mapping[str, Any], counts: Counts) -
     config, retrieved = study.config, unpack(stored)
     ids = json.loads(stored["ids"].tobytes())
     queries, groups, clusters, documents = (ids[name] for name in ("queries", "groups", "clusters", "documents"))
+    if config.tunes_bm25 and retrieved.postings is None:
+        raise ValueError("the study's space needs postings")
     if not all(isinstance(text, str) for texts in (queries, groups, clusters, documents) for text in texts):
         raise ValueError("ids must be text")
     n_queries = len(queries)

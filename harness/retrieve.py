@@ -41,7 +41,7 @@ def unpack(stored: Any) -> Retrieved:
     """What `pack` packed; ValueError or KeyError where something is missing or of another format."""
     meta = json.loads(stored["meta"].tobytes())
     if meta["format"] != FORMAT:
-        raise ValueError(f"format must be {FORMAT}, got {meta['format']}")
+        raise ValueError(f"format must be {FORMAT}, got {meta['format']!r:.40}")
     candidates = Candidates(**{name: stored[name] for name in CANDIDATE_ARRAYS})
     _check_candidates(candidates)
     postings = None

@@ -179,7 +179,7 @@ def open_study(folder: Path, config: Config, identity: Mapping[str, Any], versio
         )
         _check_trials(study, config)
         known, legs = study.user_attrs.get(IDENTITY), read_legs(study)
-        if not all(isinstance(leg, dict) for leg in [*legs, known or {}]):
+        if not all(isinstance(part, dict) for part in [*legs, *([] if known is None else [known])]):
             raise ValueError("its identity and its legs must be objects")
     if known is None:
         study.set_user_attr(IDENTITY, dict(identity))
@@ -323,7 +323,7 @@ def _describe_holder(path: Path) -> str:
     try:
         said = json.loads(path.read_text(encoding="utf-8"))
         return f" (process {int(said['process'])} on {str(said['host'])[:80]!r}, since {str(said['since'])[:30]})"
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return ""
 
 

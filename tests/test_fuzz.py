@@ -9,7 +9,7 @@ import random
 import struct
 import sys
 import zipfile
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -23,33 +23,6 @@ INPUTS = 200  # of each reader; `python benchmarks/fuzz.py` runs a hundred thous
 
 
 # What is known and not mended yet: by reader for the seeded inputs, by name for the finds. Take a name out with its mending.
-UNMENDED: dict[str, str] = {
-    "inputs: weights": "in these inputs, one of the finds below",
-    "inputs: study-weights": "in these inputs, one of the finds below",
-    "inputs: trials": "in these inputs, one of the finds below",
-    "inputs: manifest": "in these inputs, one of the finds below",
-    "a key of held_out that turns the text": "lines, errors.py:raise_any: HarnessError",
-    "a key of held_out with a line break": "lines, errors.py:raise_any: HarnessError",
-    "weights deeper than the candidates": "in use, hybrid.py:candidates_for: ValueError",
-    "a study's weights deeper than its candidates": "in use, hybrid.py:candidates_for: ValueError",
-    "an identity that is an empty list": "traceback, study.py:explain_difference: AttributeError",
-    "every column but the state": "in use, reproduce.py:recompute: KeyError",
-    "a manifest nested too deep": "traceback, watch.py:recorded_corpus: RecursionError",
-    "a holder nested too deep": "traceback, study.py:_describe_holder: RecursionError",
-    "more cells than columns": "in use, reproduce.py:<listcomp>: AttributeError",
-    "deep pick": "in use, hybrid.py:candidates_for: ValueError",
-    "deep best_trial": "in use, hybrid.py:candidates_for: ValueError",
-    "candidates: no postings": "in use, hybrid.py:candidates_for: ValueError",
-    "candidates: a format with a control character": "lines, fuzz.py:check_lines: AssertionError",
-}
-
-
-def cases(names: Iterable[str], group: str = "") -> list[Any]:
-    """The names as cases of a test; those that are not mended yet must fail."""
-    reasons = {name: UNMENDED.get(group + name) for name in names}
-    return [pytest.param(n, marks=pytest.mark.xfail(strict=True, reason=r)) if r else n for n, r in reasons.items()]
-
-
 def load_fuzzer() -> ModuleType:
     spec = importlib.util.spec_from_file_location("fuzz", Path(__file__).parents[1] / "benchmarks" / "fuzz.py")
     assert spec is not None and spec.loader is not None
@@ -94,7 +67,7 @@ def find(readers: dict[str, Any], tmp_path: Path) -> Callable[[str, dict[str, by
 # ---- seeded inputs ----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", cases(fuzz.SHARES, "inputs: "))
+@pytest.mark.parametrize("name", fuzz.SHARES)
 def test_no_bytes_bring_a_reader_down(name: str, readers: dict[str, Any], tmp_path: Path) -> None:
     reader, past, finds = readers[name], 0, {}
     for number in range(INPUTS):
@@ -249,13 +222,13 @@ TEXT_FINDS: dict[str, tuple[str, str, bytes]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", cases(TEXT_FINDS))
+@pytest.mark.parametrize("name", TEXT_FINDS)
 def test_a_find_in_text_stays_mended(name: str, find: Callable[[str, dict[str, bytes]], str]) -> None:
     reader, file, data = TEXT_FINDS[name]
     assert find(reader, {file: data}) == ""
 
 
-@pytest.mark.parametrize("name", cases(["more cells than columns"]))
+@pytest.mark.parametrize("name", ["more cells than columns"])
 def test_more_cells_than_columns_stay_mended(
     name: str, find: Callable[[str, dict[str, bytes]], str], readers: Any, home: Path
 ) -> None:
@@ -271,7 +244,7 @@ def test_counts_that_nobody_can_hold_stay_refused(count: Any, find: Any, readers
         assert find("summary", {"summary.json": json.dumps(summary).encode()}) == ""
 
 
-@pytest.mark.parametrize("name", cases(["pick", "best_trial"], "deep "))
+@pytest.mark.parametrize("name", ["pick", "best_trial"])
 def test_a_setting_deeper_than_the_candidates_stays_refused(name: str, find: Any, readers: Any, home: Path) -> None:
     summary = json.loads((home / "small" / "summary.json").read_text())
     summary[name]["params"]["depth"] = 7
@@ -305,12 +278,12 @@ HEADER_FINDS = {
 }
 
 
-@pytest.mark.parametrize("name", cases(HEADER_FINDS))
+@pytest.mark.parametrize("name", HEADER_FINDS)
 def test_a_find_in_a_header_stays_mended(name: str, find: Callable[[str, dict[str, bytes]], str]) -> None:
     assert find("arrays", {"x.npz": member(HEADER_FINDS[name])}) == ""
 
 
-@pytest.mark.parametrize("name", cases(["arrays", "cache", "candidates"], "torn "))
+@pytest.mark.parametrize("name", ["arrays", "cache", "candidates"])
 def test_a_file_that_lost_a_part_stays_refused(name: str, find: Callable[[str, dict[str, bytes]], str], stored: Any) -> None:
     data = packed(stored)
     for missing in (1, 50, 1000):
@@ -342,17 +315,17 @@ ARRAY_FINDS: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", cases(ARRAY_FINDS, "candidates: "))
+@pytest.mark.parametrize("name", ARRAY_FINDS)
 def test_a_find_in_candidates_stays_mended(name: str, find: Callable[[str, dict[str, bytes]], str], stored: Any) -> None:
     assert find("candidates", {"candidates.npz": packed({**stored, **ARRAY_FINDS[name](stored)})}) == ""
 
 
-@pytest.mark.parametrize("name", cases((n for n in ARRAY_FINDS if not n.startswith("ids")), "cached: "))
+@pytest.mark.parametrize("name", [n for n in ARRAY_FINDS if not n.startswith("ids")])
 def test_a_find_in_a_cached_file_stays_mended(name: str, find: Callable[[str, dict[str, bytes]], str], stored: Any) -> None:
     kept = {n: array for n, array in stored.items() if not n.startswith("held_out_")}
     assert find("cache", {"x.npz": packed({**kept, **ARRAY_FINDS[name](stored)})}) == ""
 
 
-@pytest.mark.parametrize("name", cases(["facts nested too deep"]))
+@pytest.mark.parametrize("name", ["facts nested too deep"])
 def test_facts_nested_too_deep_stay_mended(name: str, find: Callable[[str, dict[str, bytes]], str]) -> None:
     assert find("cache", {"x.npz": packed({"vectors": np.ones((12, 4), np.float32), "facts": as_json(DEEP)})}) == ""

@@ -160,6 +160,8 @@ def read_trials(stored: Stored) -> list[tuple[dict[str, str], Params]]:
     for line, row in enumerate(read_rows(path), 2):
         where = f"{path}:{line}"
         try:
+            if None in row or None in row.values() or row["state"] not in ("COMPLETE", "FAIL"):
+                raise ValueError("a cell in every column, and a state of COMPLETE or FAIL")
             drawn = {name: _typed(name, row[name]) for name in PARAM_NAMES if row.get(name)}
             for name in measured_columns(config):
                 if not np.isfinite(float(row[name] or 0)) or (not row[name] and row["state"] == "COMPLETE"):

@@ -16,7 +16,7 @@ from harness.choice import GRID
 from harness.config import Config, HeldOutFiles
 from harness.decide import objective_scores, profiles_of, signed, units_of
 from harness.drift import LEVEL, Change, compare_pairs, compare_samples, find_rival
-from harness.errors import HarnessError, Problems
+from harness.errors import HarnessError
 from harness.files import RUN_TIES, read_dataset, write_text
 from harness.folder import NOTHING, Stored, read_prepared, read_study, setting_of
 from harness.hybrid import Hybrid
@@ -142,7 +142,6 @@ def watch(
     stored = read_study(study)
     params = setting_of(stored, setting)
     recorded = read_prepared(stored)
-    refuse_unserved(stored, recorded.hybrid, params, setting)
     then = side_of(recorded.dataset, recorded.hybrid, params)
     dataset = recorded.dataset if run is not None and qrels is None else read_today(recorded, queries, qrels)
     if dataset.hashes is not NOTHING and recorded_corpus(stored) not in (None, dataset.hashes.corpus):
@@ -159,19 +158,6 @@ def watch(
     if junit is not None:
         write_text(Path(junit), result.to_junit())
     return result
-
-
-def refuse_unserved(stored: Stored, hybrid: Hybrid, params: Params, setting: str) -> None:
-    """HarnessError where the stored candidates cannot say what this setting found: a file was edited."""
-    problems = Problems()
-    where = str(stored.folder / "weights.yaml") if setting == "recommended" else f"{stored.folder / 'summary.json'}: {setting}"
-    if params.depth > hybrid.base.depth:
-        problems.add(where, f"depth must be at most {hybrid.base.depth}, that of the study's candidates, got {params.depth}")
-    for name in ("k1", "b") if hybrid.postings is None else ():
-        now, stays = getattr(params, name), getattr(hybrid.base, name)
-        if now != stays:
-            problems.add(where, f"{name} must be {stays}, that of the study's candidates, got {now}")
-    problems.raise_any()
 
 
 @dataclass(frozen=True)
@@ -223,7 +209,7 @@ def recorded_corpus(stored: Stored) -> str | None:
     """The content hash of the study's corpus; None where its manifest is not there."""
     try:
         return str(json.loads((stored.folder / "manifest.json").read_text(encoding="utf-8"))["content"]["corpus"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
