@@ -143,11 +143,11 @@ def check_places(config: Config, dataset: Dataset, folder: Path) -> None:
     cache = Path(config.cache)
     places = [(folder.parent, study), (cache, 0 if (cache / "embeddings").is_dir() else cached)]
     for place, needed in places:
+        there = next(folder for folder in (place.absolute(), *place.absolute().parents) if folder.exists())
         try:
-            place.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=place):
+            with tempfile.TemporaryFile(dir=there):
                 pass
-            free = shutil.disk_usage(place).free
+            free = shutil.disk_usage(there).free
         except OSError as error:
             raise SurroundingsError(f"{place}: must be a folder that can be written, got: {error.strerror or error}") from None
         _sweep_old(place)

@@ -20,6 +20,7 @@ from harness.files import DamagedFileError, read_arrays, write_arrays
 from harness.progress import Progress
 from harness.types import Candidates, Dataset, FloatArray, Postings, RankedLists, Retrieved, Vectors
 
+LARGEST = 1e100  # of what is in postings
 FORMAT = 2  # of the cached candidates: raise it when what they hold, or how it is computed, changes
 TINY_CORPUS = 20  # below this, rank-bm25's idf is 0 or negative for words in a handful of documents
 CANDIDATE_ARRAYS = ("rows", "keyword_scores", "semantic_scores", "keyword_ranks", "semantic_ranks")
@@ -82,8 +83,8 @@ def _check_postings(postings: Postings, n_queries: int) -> None:
     for name, array in arrays.items():
         kind = np.int32 if name in ("query", "row") else np.float64
         size = n_queries if name == "base" else postings.query.size
-        if array.dtype != kind or array.shape != (size,) or not np.isfinite(array).all():
-            raise ValueError(f"postings_{name} must be {size} finite numbers, {np.dtype(kind)}")
+        if array.dtype != kind or array.shape != (size,) or not (np.abs(array) < LARGEST).all():
+            raise ValueError(f"postings_{name} must be {size} numbers below {LARGEST}, {np.dtype(kind)}")
     where = postings.query.astype(np.int64) * (1 << 32) + postings.row
     if where.size and (np.diff(where).min(initial=0) < 0 or postings.query.min() < 0 or postings.query.max() >= n_queries):
         raise ValueError("postings must be in the order of prompts and rows")

@@ -239,9 +239,11 @@ def _reading(journal: Path) -> Iterator[None]:
 
 def _check_trials(study: optuna.Study, config: Config) -> None:
     """ValueError where an ended trial is not one that `run_trials` made of this space."""
+    if len(study.directions) != len(config.objective):
+        raise ValueError("it has another number of objectives")
     for number, frozen in enumerate(study.get_trials(deepcopy=False)):
         if frozen.state not in (TrialState.COMPLETE, TrialState.FAIL):
-            continue
+            raise ValueError(f"trial {frozen.number} has not ended, and is not the last one")
         trial = _to_trial(frozen)
         numbers = [*trial.values, *trial.logged.values()]
         sound = trial.number == number and isinstance(trial.reason, str)
@@ -271,8 +273,9 @@ def explain_difference(folder: Path, known: Mapping[str, Any], asked: Mapping[st
     lines = []
     for key in sorted(set(known) | set(asked)):
         if known.get(key) != asked.get(key):
+            shown = key if key.isprintable() else repr(key)
             lines.append(
-                f"{folder}: {key} must stay what it was in a study, {_brief(known.get(key))}, got {_brief(asked.get(key))}"
+                f"{folder}: {shown} must stay what it was in a study, {_brief(known.get(key))}, got {_brief(asked.get(key))}"
             )
     return [*lines, f"{folder}: one study answers one question; give another name with --name, or start over with --fresh"]
 

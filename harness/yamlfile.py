@@ -112,7 +112,13 @@ def read_yaml(path: Path, *, collect: bool = False) -> YamlDocument:
         raise HarnessError(f"{path}: must be plain YAML, got: {str(error).splitlines()[0]}") from None
     except RecursionError:
         raise HarnessError(f"{path}: must be plain YAML, got values nested too deep") from None
-    except (KeyError, ValueError, TypeError, OverflowError) as error:  # a date or a tagged key that PyYAML cannot construct
+    except (
+        AttributeError,
+        KeyError,
+        ValueError,
+        TypeError,
+        OverflowError,
+    ) as error:  # a date or a tagged key that PyYAML cannot construct
         raise HarnessError(f"{path}: must be plain YAML, got a value that cannot be read ({str(error)[:80]!r})") from None
     finally:
         loader.dispose()
