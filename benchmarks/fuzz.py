@@ -718,7 +718,7 @@ def write_table(rows: list[list[Any]], rng: random.Random, gap: str) -> bytes:
                 rows[i][j] = rng.choice(
                     [misspelt(rng, rows[i][j]), rows[i][j] + rng.choice([" ", "\xa0", "\u2028", "\x85", "\r", "\x00", '"'])]
                 )
-            case _ if rows[i] and rows[i][j].lstrip("-").isdigit() and rows[i][j].isascii():
+            case _ if rows[i] and re.fullmatch(r"-?[0-9]{1,30}", rows[i][j]):
                 rows[i][j] = str(other_number(rng, int(rows[i][j])))
     text = "".join((gap if rng.random() > 0.01 else rng.choice([" ", "\t", "  ", ","])).join(row) + "\n" for row in rows)
     return finish(encode(text), rng, b"query-id\tcorpus-id\tscore\nq1 0 d1 1\nq1 Q0 d1 1 0.5 tag\n")
@@ -1533,7 +1533,7 @@ def main() -> int:
         return int(any(find["kind"] != "noise" for find in row["finds"]))
     rows, total = [], sum(SHARES.values())
     for name in SHARES:  # each in a process of its own: one that dies takes no other with it
-        inputs = options.inputs * SHARES[name] // total
+        inputs = -(-options.inputs * SHARES[name] // total)  # rounded up: at least as many as asked for
         command = [
             sys.executable,
             __file__,

@@ -83,7 +83,11 @@ def shown_outputs() -> dict[str, str]:
     return {command: "\n".join(lines).rstrip() for command, lines in found.items()}
 
 
-@pytest.mark.parametrize("command", [c for c in commands() if not c.startswith(("make", "python benchmarks"))])
+# what is built from scratch is tests/test_reproduce.py's
+@pytest.mark.parametrize(
+    "command",
+    [c for c in commands() if not c.startswith(("make", "python benchmarks")) and not c.endswith("--from-scratch")],
+)
 def test_every_other_command_of_the_readme_runs(command: str, clone: Path) -> None:
     name = next((name for name in ("opensearch", "qdrant", "reference") if name in command), "hybrid")
     if not (clone / f"studies/{name}/weights.yaml").exists():

@@ -57,10 +57,11 @@ PATIENCE = 120  # seconds until a run counts as hanging
 
 # Runs `tune` with a stop built in: when the stage is reached it touches `reached` and waits for `go`, signals or the test's end.
 STOPPING = """
-import sys, time
+import signal, sys, time
 from pathlib import Path
 import harness.commands.tune as module
 from harness.cli import main
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets background jobs ignore it, and so their children
 stage, calls = sys.argv.pop(1), []
 owner, name, at = {
     "preparing": (module, "prepare", 1),
