@@ -478,6 +478,36 @@ def test_pgvectors_function_takes_ids_that_are_numbers(database: str) -> None:
         connection.rollback()
 
 
+def test_pgvectors_function_orders_random_lists_as_the_harness_does(database: str) -> None:
+    """240 pairs of lists, with many equal frequencies and vectors, against `fuse_lists`: the same order, the same scores."""
+    psycopg = pytest.importorskip("psycopg", reason="psycopg is not installed")
+    rng = np.random.default_rng(5)
+    with psycopg.connect(database) as connection:
+        connection.execute("CREATE EXTENSION IF NOT EXISTS vector")
+        connection.execute("CREATE TABLE documents (id text, text text, embedding vector(2))")
+        for _ in range(12):
+            weight = float(rng.choice([0.0, 0.25, 0.5, 1.0, rng.random()]))
+            depth, rrf_k = int(rng.integers(1, 15)), int(rng.integers(1, 100))
+            params = Params(semantic_weight=weight, top_k=40, fusion="rrf", rrf_k=rrf_k, depth=depth)
+            connection.execute(EXPORTS["pgvector"](make_setting("pgvector", **vars(params))))
+            for _ in range(20):
+                ids = [f"d{number:02}" for number in range(int(rng.integers(1, 20)))]
+                tf = {doc: int(rng.integers(0, 5)) for doc in ids}  # 0: not in the keyword list
+                cosine = {doc: int(rng.integers(0, 8)) / 10 for doc in ids if rng.random() < 0.7}
+                connection.execute("TRUNCATE documents")
+                for doc in ids:
+                    text = " ".join(["pear"] * tf[doc] + ["filler"] * (8 - tf[doc]))
+                    vector = str([cosine[doc], math.sqrt(1 - cosine[doc] ** 2)]) if doc in cosine else None
+                    connection.execute("INSERT INTO documents VALUES (%s, %s, %s)", (doc, text, vector))
+                lists = [{doc: float(n) for doc, n in tf.items() if n > 0}, cosine]
+                cut = [dict(sorted(scores.items(), key=lambda hit: (-hit[1], hit[0]))[:depth]) for scores in lists]
+                found = connection.execute("SELECT id, score FROM hybrid_search(%s, %s)", ("pear", "[1,0]")).fetchall()
+                expected = fuse_lists(cut[0], cut[1], params, "pgvector")
+                assert [doc for doc, _ in found] == [doc for doc, _ in expected]
+                assert dict(found) == pytest.approx(dict(expected), abs=1e-12)
+        connection.rollback()
+
+
 # ---- the stand-ins ------------------------------------------------------------------------------------------------------
 
 
