@@ -16,7 +16,7 @@ import numpy as np
 from decision import collections, prepare_collection
 
 from harness.choice import GRID, choose_weight
-from harness.commands.watch import ON_NEW_PROMPTS
+from harness.commands.gate import ON_NEW_PROMPTS
 from harness.decide import objective_scores, profiles_of, units_of
 from harness.drift import LEVEL, compare_samples, find_rival
 from harness.measures import Measure, parse_measure

@@ -41,7 +41,7 @@ MOST_STEPS = 1_000_000  # of a range: its values are listed
 NO_ENGINE = "?"  # in place of an engine that is not known
 
 
-def _is_number(value: Any) -> bool:
+def is_number(value: Any) -> bool:
     """Whether this is a finite number that a float can hold."""
     if isinstance(value, int) and not isinstance(value, bool):
         return abs(value) < 10**300
@@ -50,7 +50,7 @@ def _is_number(value: Any) -> bool:
 
 def _whole(low: int, high: int = 2**31 - 1) -> Callable[[Any], int]:
     def check(value: Any) -> int:
-        good = _is_number(value) and value == int(value)
+        good = is_number(value) and value == int(value)
         if not good or not low <= value <= high:
             limit = f"from {low} to {high}" if high < 2**31 - 1 or good else f"of at least {low}"
             raise ValueError(f"must be a whole number {limit}, got {_shown(value)}")
@@ -61,7 +61,7 @@ def _whole(low: int, high: int = 2**31 - 1) -> Callable[[Any], int]:
 
 def _real(low: float = -math.inf, high: float = math.inf, *, above: bool = False) -> Callable[[Any], float]:
     def check(value: Any) -> float:
-        good = _is_number(value)
+        good = is_number(value)
         if not good or not low <= value <= high or (above and value == low):
             limit = f" from {low:g} to {high:g}" if high < math.inf else (f" above {low:g}" if above else f" of at least {low:g}")
             raise ValueError(f"must be a number{limit if low > -math.inf else ''}, got {_shown(value)}")
@@ -157,7 +157,7 @@ def _held_out(value: Any) -> Any:
         if set(value) != {"queries", "qrels"}:
             raise ValueError(f"must name queries and qrels, got {', '.join(map(repr, value)) or 'nothing'}")
         return HeldOutFiles(**{name: _filled(item) for name, item in value.items()})
-    if not _is_number(value) or not 0 < value < 1:
+    if not is_number(value) or not 0 < value < 1:
         raise ValueError(f"must be a share between 0 and 1, a list of query ids, or queries and qrels, got {_shown(value)}")
     return float(value)
 
@@ -595,7 +595,7 @@ def _check_range(
     result: dict[str, Any] = {
         key: _check_value(name, entry[key], (*keys, key), document, problems, engine)
         for key in ("low", "high")
-        if key in entry and _is_number(entry[key])
+        if key in entry and is_number(entry[key])
     }
     if len(problems.lines) > before:
         return result
@@ -717,7 +717,7 @@ def _refuse_values(data: Mapping[str, Any], engine: str, document: YamlDocument 
             continue
         for name in ("rrf_k", "depth"):
             for inner, value in _ends_of(block.get(name)):
-                refused = refuse_value(engine, name, value) if _is_number(value) and value >= 1 else None
+                refused = refuse_value(engine, name, value) if is_number(value) and value >= 1 else None
                 if refused is not None:
                     problems.add(_where((*keys, name, *inner), document), refused)
 

@@ -26,7 +26,7 @@ import harness
 from harness import choice, decide, drift, inference, insight, latency, space
 from harness import config as config_module
 from harness.candidates import at_depth, merge_lists
-from harness.commands import watch
+from harness.commands import gate, watch
 from harness.commands.export import EXPORTS
 from harness.commands.tune import describe_engine
 from harness.config import Config, Range, parse_config
@@ -441,10 +441,10 @@ def test_the_sizes_of_watch_are_those_of_the_code() -> None:
     assert f"flipped {drift.DRAWS} times" in text and f"deals the units out anew {drift.DRAWS} times" in text
     assert f"the {choice.CELLS} cells" in text and f"Up to {latency.MOST_PROMPTS} prompts" in text
     assert latency.ROUNDS == 5 and "the fastest of the five counts" in text
-    assert f"more than {watch.SLOWER:g} times the recorded one" in text
-    assert watch.LEAST_SLOWER == 0.001 and "more than a millisecond above it" in text
-    assert watch.ON_NEW_PROMPTS == 3 and f"the three checks share {drift.LEVEL:g}" in text
-    assert f"{100 * (1 - 2 * drift.LEVEL / watch.ON_NEW_PROMPTS):.1f} % ones" in text
+    assert f"more than {gate.SLOWER:g} times the recorded one" in text
+    assert gate.LEAST_SLOWER == 0.001 and "more than a millisecond above it" in text
+    assert gate.ON_NEW_PROMPTS == 3 and f"the three checks share {drift.LEVEL:g}" in text
+    assert f"{100 * (1 - 2 * drift.LEVEL / gate.ON_NEW_PROMPTS):.1f} % ones" in text
 
 
 def test_no_collection_of_the_table_alarms_more_often_than_the_level() -> None:

@@ -12,7 +12,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from harness import drift
-from harness.commands.watch import ON_NEW_PROMPTS
+from harness.commands.gate import ON_NEW_PROMPTS
 from harness.drift import DRAWS, LEVEL, Change, compare_pairs, compare_samples, find_rival, permutation_test
 from harness.inference import mean_interval
 

@@ -15,7 +15,8 @@ PACKAGE = Path(__file__).parents[1] / "harness"
 LAYERS = [
     ["types", "errors", "progress"],
     ["bm25", "candidates", "fusion", "measures", "splits"],
-    ["engines", "profiles", "inference"],
+    ["formulas", "profiles", "inference"],
+    ["engines"],
     ["choice", "drift", "exports", "parity"],
     ["hybrid"],
     ["systems"],
@@ -26,13 +27,13 @@ LAYERS = [
     ["decide", "insight", "retrieve", "study"],
     ["prepare", "record"],
     ["folder", "latency", "runs"],
-    ["commands.judge"],
+    ["commands.judge", "commands.gate"],
     ["commands.tune", "commands.evaluate", "commands.profile", "commands.search", "commands.export", "commands.watch"],
     ["commands.reproduce"],
     ["cli"],
     ["__main__"],
 ]
-PURE = {module for row in LAYERS[:6] for module in row} | {"decide", "insight"}
+PURE = {module for row in LAYERS[:7] for module in row} | {"decide", "insight"}
 HOMES = {
     "optuna": {"study"},
     "filelock": {"study"},

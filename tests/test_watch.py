@@ -23,7 +23,7 @@ import harness
 from harness import decide, drift, semantic
 from harness.choice import GRID
 from harness.cli import run
-from harness.commands import watch as watching
+from harness.commands import gate as asking
 from harness.commands.watch import Check, Watch
 from harness.config import read_config
 from harness.decide import objective_scores
@@ -514,7 +514,7 @@ def test_a_search_that_is_no_slower_is_ok(timed: Path, see: Callable[..., Seen])
 
 
 def test_a_search_that_has_become_slower_fails(timed: Path, see: Callable[..., Seen], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(watching, "LEAST_SLOWER", 0.0)
+    monkeypatch.setattr(asking, "LEAST_SLOWER", 0.0)
     then = json.loads(timed.read_text())["search"]["p95"] / 100
     edit_search(timed, p95=then)
     seen = see(STUDY)
@@ -528,7 +528,7 @@ def test_a_search_that_has_become_slower_fails(timed: Path, see: Callable[..., S
 def test_a_difference_too_small_to_matter_is_no_alarm(
     timed: Path, see: Callable[..., Seen], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watching, "LEAST_SLOWER", 1000.0)
+    monkeypatch.setattr(asking, "LEAST_SLOWER", 1000.0)
     edit_search(timed, p95=1e-9)
     assert see(STUDY).check("latency")["status"] == "ok"
 
@@ -574,7 +574,7 @@ def test_a_recorded_latency_that_is_no_number_is_nothing_to_compare(value: float
 def test_where_nothing_is_to_be_timed_nothing_is(
     arguments: list[str], timed: Path, see: Callable[..., Seen], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(watching, "time_search", lambda *_: pytest.fail("nothing must be timed"))
+    monkeypatch.setattr(asking, "time_search", lambda *_: pytest.fail("nothing must be timed"))
     assert list(see(STUDY, *arguments).status) == CHECKS[:3]
 
 
