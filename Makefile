@@ -29,7 +29,7 @@ lint: .venv/installed
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	touch $@
 
-# The engines' own libraries, which the tests run beside the program's rules.
+# What the tests alone run: the engines' own libraries beside the program's rules, a browser's driver, Optuna's dashboard.
 .venv/engines: requirements-engines.lock .venv/installed
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) -c requirements.lock -r requirements-engines.lock
 	touch $@

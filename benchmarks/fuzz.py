@@ -46,15 +46,19 @@ import numpy as np
 import yaml
 
 from harness import keyword, record, semantic, study
+from harness.analyzers import ANALYZERS
+from harness.blocks import Keyword
 from harness.bm25 import VARIANTS, rank_keyword
 from harness.candidates import merge_lists
+from harness.collection import DataFiles, read_dataset
 from harness.commands import reproduce, watch
 from harness.commands.tune import run_study
-from harness.config import ANALYZERS, Config, Keyword, parse_config, read_config, read_weights
+from harness.config import Config, parse_config, read_config, read_weights
 from harness.errors import HarnessError
-from harness.files import RUN_TIES, DamagedFileError, DataFiles, digest_of, read_arrays, read_dataset, read_run
+from harness.files import RUN_TIES, DamagedFileError, digest_of, read_arrays, read_run
 from harness.folder import SETTINGS, read_prepared, read_study, refuse_unserved, setting_of
 from harness.hybrid import Hybrid
+from harness.ids import encode_ids
 from harness.prepare import Prepared, Timings, split_held_out
 from harness.progress import Silence
 from harness.retrieve import load_retrieved
@@ -1252,7 +1256,7 @@ def use_config(config: Config) -> None:
 
 def use_dataset(dataset: Dataset) -> None:
     """What `tune` does with the texts and ids before a model is needed."""
-    record.encode_ids([*(query.query_id for query in dataset.queries), *dataset.doc_ids])
+    encode_ids([*(query.query_id for query in dataset.queries), *dataset.doc_ids])
     for variant, name in zip(VARIANTS, (*ANALYZERS, "simple"), strict=False):
         options, analyze = Keyword(variant=variant, analyzer=name), keyword.make_analyzer(name)
         index = keyword.build_index([analyze(text) for text in dataset.texts], options)

@@ -66,7 +66,7 @@ def make_naive(prepared: Prepared) -> Callable[[], float]:
 
     dataset, config = prepared.dataset, prepared.config
     texts = [query.text for query in dataset.queries]
-    documents, queries = embeddings(dataset.texts, texts, config, Silence())
+    documents, queries = embeddings(dataset, config, Silence())
     tokens = [re.findall(r"\w+", text.lower()) for text in dataset.texts]
     bm25 = rank_bm25.BM25Okapi(tokens)
     index = faiss.IndexFlatIP(documents.vectors.shape[1])

@@ -9,9 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from harness.commands.check import Check
     from harness.commands.evaluate import Evaluation
     from harness.commands.export import Export
+    from harness.commands.import_cranfield import ImportedCranfield
+    from harness.commands.import_run import ImportedRun
+    from harness.commands.init import Init
     from harness.commands.profile import ProfileResult
+    from harness.commands.report import Report
     from harness.commands.reproduce import Reproduction
     from harness.commands.search import Explanation
     from harness.commands.tune import TuneResult
@@ -19,7 +24,20 @@ if TYPE_CHECKING:
     from harness.config import Config
     from harness.progress import Progress
 
-__all__ = ["evaluate", "export", "profile", "reproduce", "search", "tune", "watch"]
+__all__ = [
+    "check",
+    "evaluate",
+    "export",
+    "import_cranfield",
+    "import_run",
+    "init",
+    "profile",
+    "report",
+    "reproduce",
+    "search",
+    "tune",
+    "watch",
+]
 
 
 def tune(
@@ -102,8 +120,51 @@ def watch(
     )
 
 
+def report(*studies: str | Path, out: str | Path | None = None, progress: Progress | None = None) -> Report:
+    """A study's HTML page, or several studies side by side; see `harness.commands.report.report`."""
+    from harness.commands.report import report as write
+
+    return write(*studies, out=out, progress=progress)
+
+
 def reproduce(study: str | Path, *, from_scratch: bool = False, progress: Progress | None = None) -> Reproduction:
     """Run a finished study again and compare; see `harness.commands.reproduce.reproduce`."""
     from harness.commands.reproduce import reproduce as again
 
     return again(study, from_scratch=from_scratch, progress=progress)
+
+
+def check(config: Config | str | Path, *, progress: Progress | None = None) -> Check:
+    """What there is to know of a config and its data before anything is built; see `harness.commands.check.check`."""
+    from harness.commands.check import check as look
+
+    return look(config, progress=progress)
+
+
+def init(folder: str | Path, *, out: str | Path | None = None, force: bool = False) -> Init:
+    """Write a first config for a folder of data; see `harness.commands.init.init`."""
+    from harness.commands.init import init as write
+
+    return write(folder, out=out, force=force)
+
+
+def import_run(
+    responses: str | Path,
+    *,
+    out: str | Path,
+    tag: str | None = None,
+    field: str | None = None,
+    depth: int | None = None,
+    queries: str | Path | None = None,
+) -> ImportedRun:
+    """Write a search engine's responses as a TREC run; see `harness.commands.import_run.import_run`."""
+    from harness.commands.import_run import import_run as write
+
+    return write(responses, out=out, tag=tag, field=field, depth=depth, queries=queries)
+
+
+def import_cranfield(folder: str | Path, *, out: str | Path) -> ImportedCranfield:
+    """Write Cranfield's original files in BEIR layout; see `harness.commands.import_cranfield.import_cranfield`."""
+    from harness.commands.import_cranfield import import_cranfield as write
+
+    return write(folder, out=out)

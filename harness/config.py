@@ -8,11 +8,13 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, ValidationInfo
+from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo
 
-from harness.bm25 import VARIANTS
+from harness.blocks import Keyword, Live, Semantic
+from harness.collection import DataFiles
+from harness.collection_blocks import TAGS, Collection, QrelsPlace, QueriesPlace, place_of
 from harness.engines import (
     ANY_WEIGHT,
     ENGINES,
@@ -24,71 +26,51 @@ from harness.engines import (
     weightless,
 )
 from harness.errors import HarnessError, Problems
-from harness.files import DataFiles
 from harness.measures import GROWS_WITH_K, Measure, parse_measure
 from harness.types import Conventions, Params
+from harness.values import (
+    K1,
+    MOST_DEPTH,
+    B,
+    Block,
+    Depth,
+    Filled,
+    Flag,
+    ListItemsError,
+    RrfK,
+    Weight,
+    Whole,
+    each,
+    filled,
+    is_number,
+    one_of,
+    real,
+    shown,
+    whole,
+)
 from harness.yamlfile import YamlDocument, dump_yaml, read_yaml
 
-PACKAGED_MODEL = "all-MiniLM-L6-v2"
-ANALYZERS = ("simple", "english", "cjk")
 REFUSED_SAMPLERS = {"cmaes": "Optuna keeps its state as a pickle in the storage, and a study holds no pickle"}
 SAMPLERS = ("exact", "tpe", "random", "qmc", "grid", "bruteforce", "nsgaii", "nsgaiii", "gp")
 PARAM_NAMES = ("semantic_weight", "top_k", "fusion", "rrf_k", "depth", "k1", "b")  # the order of columns and of drawing
 WHOLE_PARAMS = ("top_k", "depth", "rrf_k")
 STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
-MOST_DEPTH = 1_000_000
 MOST_STEPS = 1_000_000  # of a range: its values are listed
+GIVEN = {  # what stands in a retriever's place: the keys of its block that do something beside it
+    ("keyword", "run"): ("run",),
+    ("semantic", "run"): ("run",),
+    ("semantic", "vectors"): ("vectors", "index", "normalize"),
+}
 NO_ENGINE = "?"  # in place of an engine that is not known
-
-
-def is_number(value: Any) -> bool:
-    """Whether this is a finite number that a float can hold."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return abs(value) < 10**300
-    return isinstance(value, float) and math.isfinite(value)
-
-
-def _whole(low: int, high: int = 2**31 - 1) -> Callable[[Any], int]:
-    def check(value: Any) -> int:
-        good = is_number(value) and value == int(value)
-        if not good or not low <= value <= high:
-            limit = f"from {low} to {high}" if high < 2**31 - 1 or good else f"of at least {low}"
-            raise ValueError(f"must be a whole number {limit}, got {_shown(value)}")
-        return int(value)
-
-    return check
-
-
-def _real(low: float = -math.inf, high: float = math.inf, *, above: bool = False) -> Callable[[Any], float]:
-    def check(value: Any) -> float:
-        good = is_number(value)
-        if not good or not low <= value <= high or (above and value == low):
-            limit = f" from {low:g} to {high:g}" if high < math.inf else (f" above {low:g}" if above else f" of at least {low:g}")
-            raise ValueError(f"must be a number{limit if low > -math.inf else ''}, got {_shown(value)}")
-        return float(value)
-
-    return check
-
-
-def _one_of(*allowed: str) -> Callable[[Any], str]:
-    def check(value: Any) -> str:
-        if value not in allowed or not isinstance(value, str):
-            near = difflib.get_close_matches(str(value), allowed, n=1)
-            raise ValueError(
-                f"must be one of {', '.join(allowed)}, got {_shown(value)}" + (f"; nearest: {near[0]}" if near else "")
-            )
-        return value
-
-    return check
 
 
 def _fusion(value: Any, engine: str | None) -> str:
     """A fusion by the engine's own name (the harness's own ones for None); what it lacks is refused with the nearest."""
     if engine == NO_ENGINE:
-        return _filled(value)
+        return filled(value)
     rules = rules_of(engine)
     if engine is None or not isinstance(value, str) or value in rules.fusions:
-        return _one_of(*rules.fusions)(value)
+        return one_of(*rules.fusions)(value)
     nearest = nearest_fusion(value, engine)
     raise ValueError(
         f"must be one of {', '.join(rules.fusions)} (the fusions of {rules.title}, by its own names), got {value!r};"
@@ -103,43 +85,17 @@ def _fusion_in_context(value: Any, info: ValidationInfo) -> str:
 def _sampler(value: Any) -> str:
     if isinstance(value, str) and value in REFUSED_SAMPLERS:
         raise ValueError(f"must not be {value}: {REFUSED_SAMPLERS[value]}; take one of {', '.join(SAMPLERS)}")
-    return _one_of(*SAMPLERS)(value)
+    return one_of(*SAMPLERS)(value)
 
 
 def _engine(value: Any) -> str | None:
-    return None if value is None else _one_of(*ENGINES)(value)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise ValueError(f"must be text, got {_shown(value)}")
-    return value
-
-
-def _filled(value: Any) -> str:
-    if not isinstance(value, str) or not value.strip():
-        raise ValueError(f"must be text that is not empty, got {_shown(value)}")
-    return value
+    return None if value is None else one_of(*ENGINES)(value)
 
 
 def _name(value: Any) -> str:
     if not isinstance(value, str) or not STUDY_NAME.fullmatch(value) or value.upper() == "README.MD":
-        raise ValueError(f"must be a folder's name (letters, digits, . _ -, first a letter or digit), got {_shown(value)}")
+        raise ValueError(f"must be a folder's name (letters, digits, . _ -, first a letter or digit), got {shown(value)}")
     return value
-
-
-def _flag(value: Any) -> bool:
-    if not isinstance(value, bool):
-        raise ValueError(f"must be true or false, got {_shown(value)}")
-    return value
-
-
-def _shown(value: Any) -> str:
-    if isinstance(value, bool):
-        return f"{str(value).lower()} (YAML reads on, off, yes and no as true or false; if text is meant, put quotes)"
-    if isinstance(value, (dict, list)):
-        return f"a {'mapping' if isinstance(value, dict) else 'list'}"
-    return "nothing" if value is None else repr(value)[:80]
 
 
 CHECKED_OPTIONS = {"name": _name}
@@ -152,39 +108,32 @@ def _held_out(value: Any) -> Any:
     if isinstance(value, list):
         if not value:
             raise ValueError("must list at least one query id, got an empty list")
-        return _each(value, _filled)
+        return each(value, filled)
     if isinstance(value, dict):
-        if set(value) != {"queries", "qrels"}:
-            raise ValueError(f"must name queries and qrels, got {', '.join(map(repr, value)) or 'nothing'}")
-        return HeldOutFiles(**{name: _filled(item) for name, item in value.items()})
+        return _held_out_files(value)
     if not is_number(value) or not 0 < value < 1:
-        raise ValueError(f"must be a share between 0 and 1, a list of query ids, or queries and qrels, got {_shown(value)}")
+        raise ValueError(f"must be a share between 0 and 1, a list of query ids, or queries and qrels, got {shown(value)}")
     return float(value)
 
 
-class ListItemsError(ValueError):
-    """What does not hold in a list: the index of each item (None: the list itself) and what must hold."""
-
-    def __init__(self, items: list[tuple[int | None, str]]) -> None:
-        super().__init__("; ".join(text for _, text in items))
-        self.items = items
-
-
-def _each(items: list[Any], check: Callable[[Any], Any]) -> list[Any]:
-    good, bad = [], []
-    for i, item in enumerate(items):
-        try:
-            good.append(check(item))
-        except ValueError as error:
-            bad.append((i, str(error)))
-    if bad:
-        raise ListItemsError(list(bad))
-    return good
+def _held_out_files(value: dict[str, Any]) -> HeldOutFiles:
+    """Prompts and labels of their own, or another split of the collection's; the errors name the keys."""
+    given = {name for name, item in value.items() if item is not None}
+    if not given <= set(HeldOutFiles.model_fields) or not ("queries" in given or given == {"split"}):
+        named = ", ".join(map(repr, value)) or "nothing"
+        raise ValueError(f"must name queries and qrels (prompts with answers need none), or a split, got {named}")
+    try:
+        return HeldOutFiles.model_validate(value)
+    except ValidationError as error:
+        items = error.errors(include_url=False)
+        places = [tuple(key for key in item["loc"] if key not in TAGS) for item in items]
+        told = [(keys, _explain(item, ("held_out", *keys), None)) for keys, item in zip(places, items, strict=True)]
+        raise ValueError("; ".join(f"{'.'.join(map(str, keys))}: {text}" if keys else text for keys, text in told)) from None
 
 
 def _measure(value: Any) -> str:
     if not isinstance(value, str):
-        raise ValueError(f"must be a measure such as MAP@10, got {_shown(value)}")
+        raise ValueError(f"must be a measure such as MAP@10, got {shown(value)}")
     return str(parse_measure(value))
 
 
@@ -193,7 +142,7 @@ def _objective(value: Any) -> list[str]:
         return [_measure(value)]
     if len(value) not in (1, 2):
         raise ValueError(f"must be one measure, or a list of two (a Pareto front), got {len(value)}")
-    names = _each(value, _measure)
+    names = each(value, _measure)
     if len(set(names)) != len(names):
         raise ValueError(f"the two objectives must differ, got {names[0]} twice")
     return names
@@ -201,8 +150,8 @@ def _objective(value: Any) -> list[str]:
 
 def _cutoffs(value: Any) -> list[int]:
     if not isinstance(value, list) or not value:
-        raise ValueError(f"must be a list of whole numbers, got {_shown(value)}")
-    return sorted(set(_each(value, _whole(1))))
+        raise ValueError(f"must be a list of whole numbers, got {shown(value)}")
+    return sorted(set(each(value, whole(1))))
 
 
 GUARD = re.compile(r"(\S+) may not fall by more than ([0-9]*\.?[0-9]+)")
@@ -215,31 +164,21 @@ def _guards(value: Any) -> dict[str, float]:
         for item in value:
             match = GUARD.fullmatch(item.strip()) if isinstance(item, str) else None
             if match is None:
-                raise ValueError(f'must read "MEASURE may not fall by more than NUMBER", got {_shown(item)}')
+                raise ValueError(f'must read "MEASURE may not fall by more than NUMBER", got {shown(item)}')
             pairs.append((match[1], float(match[2])))
     elif isinstance(value, dict):
         pairs = list(value.items())
     else:
-        raise ValueError(f"must be a mapping of measures to the largest fall allowed, got {_shown(value)}")
+        raise ValueError(f"must be a mapping of measures to the largest fall allowed, got {shown(value)}")
     guards = {}
     for name, limit in pairs:
         measure = parse_measure(str(name))
         if measure.cutoff == "top_k":
             raise ValueError(f"a guard must have a cutoff of its own, such as Recall@20, got {name!r}")
-        guards[str(measure)] = _real(0, 1)(limit)
+        guards[str(measure)] = real(0, 1)(limit)
     return guards
 
 
-Whole = Annotated[int, BeforeValidator(_whole(1))]
-Text = Annotated[str, BeforeValidator(_text)]
-Filled = Annotated[str, BeforeValidator(_filled)]
-Flag = Annotated[bool, BeforeValidator(_flag)]
-Weight = Annotated[float, BeforeValidator(_real(0, 1))]
-K1 = Annotated[float, BeforeValidator(_real(0, 1000))]
-B = Annotated[float, BeforeValidator(_real(0, 1))]
-Delta = Annotated[float, BeforeValidator(_real(0, 1000))]
-Depth = Annotated[int, BeforeValidator(_whole(1, MOST_DEPTH))]
-RrfK = Annotated[int, BeforeValidator(_whole(1, MOST_DEPTH))]
 Fusion = Annotated[str, BeforeValidator(_fusion_in_context)]
 BOUNDS: dict[str, tuple[float, float]] = {
     "semantic_weight": (0, 1),
@@ -251,56 +190,13 @@ BOUNDS: dict[str, tuple[float, float]] = {
 }
 
 
-class Block(BaseModel):
-    """A mapping of the config: frozen, and unknown keys are refused."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-
-class Collection(Block):
-    """The three files, and what to do with judged queries that the queries file lacks."""
-
-    corpus: Filled
-    queries: Filled
-    qrels: Filled
-    unmatched: Annotated[str, BeforeValidator(_one_of("refuse", "ignore"))] = "refuse"
-
-    def files(self) -> DataFiles:
-        """The same as paths."""
-        return DataFiles(Path(self.corpus), Path(self.queries), Path(self.qrels), self.unmatched)
-
-
-class Keyword(Block):
-    """BM25: variant and analyzer decide the index; k1 and b are query-time parameters."""
-
-    variant: Annotated[str, BeforeValidator(_one_of(*VARIANTS))] = "okapi"
-    k1: K1 = 1.5
-    b: B = 0.75
-    epsilon: Delta = 0.25
-    delta: Delta | None = None  # rank-bm25's own: .5 for l, 1 for plus
-    analyzer: Annotated[str, BeforeValidator(_one_of(*ANALYZERS))] = "simple"
-
-
-class Semantic(Block):
-    """The embedding model and the FAISS index over its vectors."""
-
-    model: Filled = PACKAGED_MODEL
-    revision: Filled | None = None
-    device: Filled | None = None
-    index: Filled = "Flat"
-    query_prompt: Text | None = None  # None: the model's own
-    document_prompt: Text | None = None
-    max_seq_length: Annotated[int, BeforeValidator(_whole(1, 1_000_000))] | None = None
-    normalize: Flag = True
-
-
 class MeasureOptions(Block):
     """Conventions that the field leaves open (docs/measures.md)."""
 
     relevance_threshold: Whole = 1
-    ap_denominator: Annotated[str, BeforeValidator(_one_of("R", "min(R,K)", "retrieved"))] = "R"
-    precision_denominator: Annotated[str, BeforeValidator(_one_of("K", "returned"))] = "K"
-    gain: Annotated[str, BeforeValidator(_one_of("linear", "exponential"))] = "linear"
+    ap_denominator: Annotated[str, BeforeValidator(one_of("R", "min(R,K)", "retrieved"))] = "R"
+    precision_denominator: Annotated[str, BeforeValidator(one_of("K", "returned"))] = "K"
+    gain: Annotated[str, BeforeValidator(one_of("linear", "exponential"))] = "linear"
 
     def conventions(self) -> Conventions:
         """The same as the measures read it."""
@@ -310,9 +206,9 @@ class MeasureOptions(Block):
 class Range(Block):
     """A searched interval: whole numbers for top_k, depth and rrf_k, real ones for the others."""
 
-    low: Annotated[float, BeforeValidator(_real())]
-    high: Annotated[float, BeforeValidator(_real())]
-    step: Annotated[float, BeforeValidator(_real(0, above=True))] | None = None
+    low: Annotated[float, BeforeValidator(real())]
+    high: Annotated[float, BeforeValidator(real())]
+    step: Annotated[float, BeforeValidator(real(0, above=True))] | None = None
     log: Flag = False
 
 
@@ -320,7 +216,7 @@ class Current(Block):
     """The setting in production today; what it does not name has the top-level value or the default."""
 
     semantic_weight: Weight | None = None
-    top_k: Annotated[int, BeforeValidator(_whole(1, MOST_DEPTH))] | None = None
+    top_k: Annotated[int, BeforeValidator(whole(1, MOST_DEPTH))] | None = None
     fusion: Fusion | None = None
     rrf_k: RrfK | None = None
     depth: Depth | None = None
@@ -329,17 +225,18 @@ class Current(Block):
 
 
 class HeldOutFiles(Block):
-    """Prompts and judgements of their own, scored once at the end."""
+    """Prompts and labels of their own, or another split of the collection's tables, scored once at the end."""
 
-    queries: Filled
-    qrels: Filled
+    queries: QueriesPlace | None = None
+    qrels: QrelsPlace | None = None
+    split: Filled | None = None
 
 
 class Search(Block):
     """How much is tried, by which of Optuna's samplers, and over what."""
 
     trials: Whole = 200
-    timeout: Annotated[float, BeforeValidator(_real(0, above=True))] | None = None
+    timeout: Annotated[float, BeforeValidator(real(0, above=True))] | None = None
     sampler: Annotated[str, BeforeValidator(_sampler)] = "tpe"
     space: dict[str, Any] = Field(default_factory=lambda: {"semantic_weight": {"low": 0.0, "high": 1.0}})
 
@@ -348,19 +245,20 @@ class Config(Block):
     """The resolved config: every default filled in. `objective` is a list of one or two measures."""
 
     name: Annotated[str, BeforeValidator(_name)]
-    seed: Annotated[int, BeforeValidator(_whole(0))] = 0
+    seed: Annotated[int, BeforeValidator(whole(0))] = 0
     engine: Annotated[str | None, BeforeValidator(_engine)] = None
     collection: Collection
     keyword: Keyword = Keyword()
     semantic: Semantic = Semantic()
+    live: Live | None = None
     depth: Depth = 100
     semantic_weight: Weight = 0.5
-    top_k: Annotated[int, BeforeValidator(_whole(1, MOST_DEPTH))] = 10
+    top_k: Annotated[int, BeforeValidator(whole(1, MOST_DEPTH))] = 10
     fusion: Fusion = "minmax"
     rrf_k: RrfK = 60
     objective: Annotated[list[str], BeforeValidator(_objective)] = Field(default_factory=lambda: ["MAP@top_k"])
     report_at: Annotated[list[int], BeforeValidator(_cutoffs)] = Field(default_factory=lambda: [1, 3, 5, 10, 15])
-    tolerance: Annotated[float, BeforeValidator(_real(0, 1))] = 0.02
+    tolerance: Annotated[float, BeforeValidator(real(0, 1))] = 0.02
     measures: MeasureOptions = MeasureOptions()
     search: Search = Search()
     current: Current | None = None
@@ -372,6 +270,17 @@ class Config(Block):
     def objectives(self) -> tuple[Measure, ...]:
         """The objective as measures: one, or two for a Pareto front."""
         return tuple(parse_measure(text) for text in self.objective)
+
+    @property
+    def held_out_data(self) -> DataFiles | None:
+        """Where the held-out prompts and their labels are; None where they are not apart from the others."""
+        held, files = self.held_out, self.collection.files()
+        if not isinstance(held, HeldOutFiles):
+            return None
+        if held.queries is None:
+            return replace(files, split=held.split)
+        qrels = place_of(held.qrels) if held.qrels is not None else None
+        return replace(files, queries=place_of(held.queries), qrels=qrels, split=held.split)
 
     @property
     def base(self) -> Params:
@@ -392,6 +301,28 @@ class Config(Block):
         values = [entry["high"]] if isinstance(entry, dict) else entry if isinstance(entry, list) else [entry]
         kept = self.kept
         return max(self.depth, kept.depth if kept else 1, *(int(value) for value in values))
+
+    def list_source(self, side: str) -> str | None:
+        """The key of what stands in the place of a retriever, a live engine's statement or a run; None for its own index."""
+        if self.live is not None and side in self.live.statements:
+            return f"live.{side}"
+        return f"{side}.run" if getattr(self, side).run is not None else None
+
+    @property
+    def given_lists(self) -> bool:
+        """Whether something stands in the place of a retriever: then there is no search to time."""
+        return any(self.list_source(side) is not None for side in ("keyword", "semantic"))
+
+    @property
+    def searches_vectors(self) -> bool:
+        """Whether the semantic lists come from an index of the program's own."""
+        return self.list_source("semantic") is None
+
+    @property
+    def encodes(self) -> bool:
+        """Whether the program's own model makes vectors, of prompts at least."""
+        asked = self.live is not None and self.live.wants_vectors
+        return self.semantic.vectors is None and (self.searches_vectors or asked)
 
     @property
     def largest_top_k(self) -> int:
@@ -426,6 +357,13 @@ class Config(Block):
     def to_yaml(self) -> str:
         """The resolved config as YAML; reading it gives the same object."""
         data = self.model_dump()
+        for side, name in (("collection", "split"), ("keyword", "run"), ("semantic", "run"), ("semantic", "vectors")):
+            if data[side][name] is None:
+                data[side].pop(name)
+        if data["live"] is None:
+            data.pop("live")
+        if isinstance(data["held_out"], dict):
+            data["held_out"] = {key: value for key, value in data["held_out"].items() if value is not None}
         data["objective"] = self.objective[0] if len(self.objective) == 1 else self.objective
         return dump_yaml(data)
 
@@ -468,13 +406,15 @@ def parse_config(data: Mapping[str, Any], document: YamlDocument | None = None) 
         config = Config.model_validate(filled, context={"engine": engine})
     except ValidationError as error:
         for item in error.errors(include_url=False):
-            keys = tuple(item["loc"])
+            keys = tuple(key for key in item["loc"] if key not in TAGS)
             cause = item.get("ctx", {}).get("error")
             if isinstance(cause, ListItemsError):
                 for i, text in cause.items:
                     problems.add(_where(keys if i is None else (*keys, i), document), text)
             else:
                 problems.add(_where(keys, document), _explain(item, keys, document))
+        if _lacks_corpus(data):
+            problems.add(_where(("collection", "corpus"), document), "must be given, got nothing")
     search = data.get("search")
     space = search.get("space") if isinstance(search, dict) else None
     checked = _check_space(space, document, problems, engine) if space is not None else None
@@ -488,6 +428,13 @@ def parse_config(data: Mapping[str, Any], document: YamlDocument | None = None) 
     problems.raise_any()
     assert config is not None  # no problems means that it validated
     return config
+
+
+def _lacks_corpus(data: Mapping[str, Any]) -> bool:
+    """Whether a config that does not validate names no corpus and nothing that could do without one."""
+    collection, sides = data.get("collection"), [data.get("keyword"), data.get("semantic")]
+    elsewhere = "live" in data or any(isinstance(block, Mapping) and "run" in block for block in sides)
+    return isinstance(collection, Mapping) and collection.get("corpus") is None and not elsewhere
 
 
 def _where(keys: tuple[str | int, ...], document: YamlDocument | None) -> str:
@@ -514,16 +461,23 @@ def _explain(item: Mapping[str, Any], keys: tuple[str | int, ...], document: Yam
     if kind == "value_error":
         return str(item["ctx"]["error"])
     if kind in ("model_type", "dict_type", "model_attributes_type"):
-        return f"must be a mapping of keys to values, got {_shown(value)}"
-    return f"{item['msg']}, got {_shown(value)}"
+        return f"must be a mapping of keys to values, got {shown(value)}"
+    return f"{item['msg']}, got {shown(value)}"
 
 
 def _known_keys(parents: tuple[str | int, ...]) -> list[str]:
     model: Any = Config
     for key in parents:
         field = model.model_fields.get(str(key)) if hasattr(model, "model_fields") else None
-        model = field.annotation if field is not None else None
+        model = _block_in(field.annotation) if field is not None else None
     return list(model.model_fields) if hasattr(model, "model_fields") else []
+
+
+def _block_in(kind: Any) -> Any:
+    """The block among the kinds that a key may have, at any depth of unions; None where there is none."""
+    if hasattr(kind, "model_fields"):
+        return kind
+    return next((found for inner in get_args(kind) if (found := _block_in(inner)) is not None), None)
 
 
 def _check_space(space: Any, document: YamlDocument | None, problems: Problems, engine: str | None) -> dict[str, Any] | None:
@@ -570,8 +524,8 @@ def _check_param(name: str, value: Any, engine: str | None) -> Any:
     if name == "fusion":
         return _fusion(value, engine)
     if name in WHOLE_PARAMS:
-        return _whole(int(BOUNDS[name][0]), int(BOUNDS[name][1]))(value)
-    return _real(*BOUNDS[name])(value)
+        return whole(int(BOUNDS[name][0]), int(BOUNDS[name][1]))(value)
+    return real(*BOUNDS[name])(value)
 
 
 def _check_range(
@@ -664,16 +618,86 @@ def _check_together(config: Config, document: YamlDocument | None, problems: Pro
                     _where(("search", "space", name), document),
                     "must be a list, or a range with a step, for the sampler exact; give one of them",
                 )
-    if not config.semantic.normalize:
-        searched = space.get("fusion", config.fusion)
-        fusions = {*(searched if isinstance(searched, list) else [searched]), config.fusion}
-        if config.kept is not None:
-            fusions.add(config.kept.fusion)
-        if "theoretical" in fusions:
+    if "theoretical" in _fusions_of(config):
+        if not config.semantic.normalize:
             problems.add(
                 _where(("semantic", "normalize"), document),
                 "must be true for the fusion theoretical: its lowest score, -1, is that of unit vectors",
             )
+        if not config.searches_vectors:
+            scorer = "a run's score" if config.list_source("semantic") == "semantic.run" else "a server's score"
+            problems.add(
+                _where(tuple(str(config.list_source("semantic")).split(".")), document),
+                f"must not stand beside the fusion theoretical: nothing says how low {scorer} can be; nearest: minmax",
+            )
+    _check_corpus(config, document, problems)
+    _check_given(config, document, problems)
+    _check_live(config, document, problems)
+    held = config.held_out
+    if isinstance(held, HeldOutFiles) and held.queries is None and held.split in (None, config.collection.split):
+        problems.add(_where(("held_out", "split"), document), "must be another split than collection.split, got the same")
+    if isinstance(held, HeldOutFiles) and held.queries is None and config.collection.split is None:
+        problems.add(_where(("collection", "split"), document), "must say which rows to tune on where another split is held out")
+
+
+def _fusions_of(config: Config) -> set[str]:
+    """Every fusion that the config names: at the top, in the space, in `current`."""
+    searched = config.search.space.get("fusion", config.fusion)
+    kept = {config.kept.fusion} if config.kept is not None else set()
+    return {*(searched if isinstance(searched, list) else [searched]), config.fusion, *kept}
+
+
+def _check_given(config: Config, document: YamlDocument | None, problems: Problems) -> None:
+    """What lists and vectors from elsewhere leave no room for: keys that could do nothing beside them."""
+    for (side, what), keeps in GIVEN.items():
+        block = getattr(config, side)
+        if getattr(block, what) is None:
+            continue
+        defaults = type(block)().model_dump()
+        for name, value in block.model_dump().items():
+            if name not in keeps and value != defaults[name]:
+                problems.add(_where((side, name), document), f"must be left out beside {side}.{what}, where it does nothing")
+    made = config.list_source("keyword")
+    if made is not None:
+        scorer = "a run" if made == "keyword.run" else "a server"
+        kept = config.current.model_dump(exclude_none=True) if config.current is not None else {}
+        for keys, named in ((("search", "space"), config.search.space), (("current",), kept)):
+            for name in sorted({"k1", "b"} & set(named)):
+                problems.add(_where((*keys, name), document), f"must be left out beside {made}: the scores of {scorer} are made")
+
+
+def _check_corpus(config: Config, document: YamlDocument | None, problems: Problems) -> None:
+    """A corpus is needed by an index of the program's own, and by labels that are answers."""
+    if config.collection.corpus is not None:
+        return
+    own = [side for side in ("keyword", "semantic") if config.list_source(side) is None]
+    if own:
+        problems.add(_where(("collection", "corpus"), document), f"must be given, got nothing, and the {own[0]} side indexes it")
+    elif config.collection.qrels is None:
+        problems.add(_where(("collection", "corpus"), document), "must be given, got nothing, and answers are looked up in it")
+
+
+def _check_live(config: Config, document: YamlDocument | None, problems: Problems) -> None:
+    """What a live engine needs, and which keys could do nothing beside it."""
+    live, vectors = config.live, config.semantic.vectors
+    if vectors is not None and vectors.documents is None and config.searches_vectors:
+        problems.add(_where(("semantic", "vectors", "documents"), document), "must be given, got nothing")
+    if live is None:
+        return
+    if not live.statements:
+        problems.add(_where(("live",), document), "must have a statement for keyword or semantic, or both, got neither")
+    asks = ("model", "revision", "device", "query_prompt", "max_seq_length", "normalize", "vectors") if live.wants_vectors else ()
+    for side in live.statements:
+        block = getattr(config, side)
+        defaults = type(block)().model_dump()
+        for name, value in block.model_dump().items():
+            if value != defaults[name] and not (side == "semantic" and name in asks):
+                problems.add(_where((side, name), document), f"must be left out beside live.{side}, where it does nothing")
+    if vectors is not None and "semantic" in live.statements:
+        for name in ("documents", "document_ids"):
+            if getattr(vectors, name) is not None:
+                where = _where(("semantic", "vectors", name), document)
+                problems.add(where, "must be left out beside live.semantic: the server holds the documents' vectors")
 
 
 def _check_engine(config: Config, document: YamlDocument | None, problems: Problems) -> None:
@@ -751,7 +775,7 @@ def read_weights(path: Path, config: Config) -> Params:
         elif key == "variant" and value != config.keyword.variant:
             problems.add(
                 document.where((key,)),
-                f"must be the variant of the config's index, {config.keyword.variant}, got {_shown(value)}",
+                f"must be the variant of the config's index, {config.keyword.variant}, got {shown(value)}",
             )
     params = check_params(values, config, lambda key: document.where((key,)), problems)
     problems.raise_any()
@@ -767,8 +791,14 @@ def check_params(values: Mapping[str, Any], config: Config, where: Callable[[str
             checked[name] = _check_param(name, value, config.engine)
         except ValueError as error:
             problems.add(where(name), str(error))
-    if checked.get("fusion") == "theoretical" and config.engine is None and not config.semantic.normalize:
-        problems.add(where("fusion"), "must not be theoretical where semantic.normalize is false")
+    if checked.get("fusion") == "theoretical" and config.engine is None:
+        if not config.semantic.normalize:
+            problems.add(where("fusion"), "must not be theoretical where semantic.normalize is false")
+        if config.semantic.run is not None:
+            problems.add(where("fusion"), "must not be theoretical beside semantic.run, whose lowest score is not known")
+    for name in ("k1", "b") if config.keyword.run is not None else ():
+        if checked.get(name, getattr(config.keyword, name)) != getattr(config.keyword, name):
+            problems.add(where(name), f"must be {getattr(config.keyword, name)} beside keyword.run: the scores of a run are made")
     params = replace(config.base, **checked)
     if len(problems.lines) == before:
         for name, reason in refuse_setting(config.engine, params):

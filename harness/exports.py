@@ -15,13 +15,14 @@ from harness.engines import Engine, rules_of
 from harness.types import Params
 
 FEWEST_WEAVIATE = 100  # each side of a Weaviate hybrid query fetches max(limit, 100)
+SETTINGS = ("recommended", "pick", "best_trial")  # those of a study that can be exported or watched
 
 
 @dataclass(frozen=True)
 class Setting:
     """What is exported: the parameters under the rules of `engine` (None: the harness's own), and where they come from.
 
-    `keyword` and `semantic` describe in words what made the two lists; `dimension` is that of the vectors.
+    `keyword` and `semantic` describe in words what made the two lists; `dimension` is that of the vectors (None: not known).
     """
 
     study: str
@@ -29,13 +30,18 @@ class Setting:
     engine: str | None
     keyword: str
     semantic: str
-    dimension: int
+    dimension: int | None
     notes: tuple[str, ...] = ()
 
     @property
     def weights(self) -> list[float]:
         """The keyword side's weight, then the semantic one's."""
         return [1 - self.params.semantic_weight, self.params.semantic_weight]
+
+    @property
+    def numbers(self) -> str:
+        """How long a vector is, as the end of a sentence."""
+        return f", {self.dimension} numbers" if self.dimension is not None else ""
 
     @property
     def rules(self) -> Engine:
@@ -133,7 +139,7 @@ def to_opensearch(setting: Setting) -> str:
     steps = [
         "put search_pipeline with PUT /_search/pipeline/NAME; search with GET /INDEX/_search?search_pipeline=NAME and the body"
         f' {{"size": {p.top_k}, "query": <query>}}',
-        f"replace QUERY_TEXT by the prompt and QUERY_VECTOR by its vector, {setting.dimension} numbers; text and embedding"
+        f"replace QUERY_TEXT by the prompt and QUERY_VECTOR by its vector{setting.numbers}; text and embedding"
         " are the index's fields",
         "pagination_depth counts per shard: with several shards each gives that many",
     ]
@@ -167,7 +173,7 @@ def to_elasticsearch(setting: Setting) -> str:
     }
     steps = [
         "send retriever and size with POST /INDEX/_search, without these notes",
-        f"replace QUERY_TEXT by the prompt and QUERY_VECTOR by its vector, {setting.dimension} numbers; text and embedding"
+        f"replace QUERY_TEXT by the prompt and QUERY_VECTOR by its vector{setting.numbers}; text and embedding"
         " are the index's fields",
         "num_candidates decides how exact the nearest neighbours are: the study's own list was exact",
     ]
@@ -183,7 +189,7 @@ def to_azure(setting: Setting) -> str:
     body: dict[str, Any] = {}
     notes = [
         "send it with POST /indexes/INDEX/docs/search?api-version=2024-11-01-preview or later, without these notes",
-        f"replace QUERY_TEXT by the prompt and QUERY_VECTOR by its vector, {setting.dimension} numbers",
+        f"replace QUERY_TEXT by the prompt and QUERY_VECTOR by its vector{setting.numbers}",
     ]
     if p.semantic_weight < 1:
         body |= {"search": "QUERY_TEXT", "hybridSearch": {"maxTextRecallSize": p.depth}}
@@ -266,7 +272,7 @@ def to_vespa(setting: Setting) -> str:
 rank-profile hybrid {{
     inputs {{
         query(w) double: {p.semantic_weight!r}
-        query(embedding) tensor<float>(x[{setting.dimension}])
+        query(embedding) tensor<float>(x[{setting.dimension or "DIMENSION"}])
     }}
     first-phase {{
         expression: bm25(text) + closeness(field, embedding)
@@ -338,7 +344,8 @@ def to_pgvector(setting: Setting) -> str:
     """A SQL function over a table documents (id, text, embedding)."""
     p = setting.params
     keyword, semantic = setting.weights
-    return f"""{_comments(setting, "--")}-- Expects documents(id, text text, embedding vector({setting.dimension})).
+    vector = f"vector({setting.dimension or 'DIMENSION'})"
+    return f"""{_comments(setting, "--")}-- Expects documents(id, text text, embedding {vector}).
 -- Call: SELECT * FROM hybrid_search('prompt', '[...]').
 -- ts_rank_cd is not BM25: the order of the keyword list is PostgreSQL's own.
 CREATE OR REPLACE FUNCTION hybrid_search(prompt text, prompt_vector vector)

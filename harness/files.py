@@ -28,18 +28,20 @@ from typing import Any
 import numpy as np
 
 from harness.errors import HarnessError, Problems
-from harness.types import Counts, Dataset, Hashes, Qrels, Query
+from harness.types import Qrels, Query
 
 QUERY_HEADER_NAMES = {"query-id", "query_id", "qid"}
 TSV_HEADER_NAMES = QUERY_HEADER_NAMES | {"corpus-id", "corpus_id", "doc-id", "doc_id", "docid", "score", "relevance"}
 WHOLE = re.compile(r"[-+]?[0-9]{1,10}")  # more digits are no grade and no rank
 NUMBER = re.compile(r"[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?")
 LARGEST_GRADE = 2**31 - 1
+HALF_PAIR = re.compile("[\ud800-\udfff]")
+HALF_A_PAIR = "half of a surrogate pair (\\ud800 to \\udfff)"
 BOM = b"\xef\xbb\xbf"
 DIGEST = "sha256"  # the array in an npz file that holds the hash of the others
 
 
-class _Digits(str):
+class Digits(str):
     """A JSON number, as its digits stand in the file."""
 
 
@@ -157,6 +159,15 @@ DAMAGE = (
 )
 
 
+def looks_whole(path: Path) -> bool:
+    """Whether this is a packed file with the digest that `write_arrays` writes last; the arrays themselves are not read."""
+    try:
+        with zipfile.ZipFile(path) as packed:
+            return f"{DIGEST}.npy" in packed.namelist()
+    except DAMAGE:
+        return False
+
+
 class DamagedFileError(Exception):
     """A file of arrays that is not there, or is not what this program wrote."""
 
@@ -196,28 +207,39 @@ def _reject_constant(text: str) -> Any:
     raise ValueError(f"{text} is not JSON")
 
 
-def read_records(path: Path, problems: Problems) -> list[tuple[int, str, dict[str, Any]]]:
-    """The JSON objects of a JSONL file with line number and `_id`; what does not hold goes into `problems`."""
-    records: list[tuple[int, str, dict[str, Any]]] = []
-    first_line: dict[str, int] = {}
+# Strict JSON: a key once, no NaN, a number as its digits stand.
+DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=Digits, parse_float=Digits, parse_constant=_reject_constant)
+
+
+def read_objects(path: Path, problems: Problems) -> list[tuple[int, dict[str, Any]]]:
+    """The JSON objects of a JSONL file with their lines, numbers as their digits; what is none goes into `problems`."""
+    records: list[tuple[int, dict[str, Any]]] = []
     for number, line in read_lines(path):
         where = f"{path}:{number}"
         try:
-            record = json.loads(
-                line, object_pairs_hook=_object, parse_int=_Digits, parse_float=_Digits, parse_constant=_reject_constant
-            )
+            record = DECODER.decode(line)
         except (ValueError, RecursionError) as error:
             problems.add(where, f"must be one JSON object, got: {error}")
             continue
         if not isinstance(record, dict):
             problems.add(where, f"must be one JSON object, got {type(record).__name__}")
             continue
+        records.append((number, record))
+    return records
+
+
+def read_records(path: Path, problems: Problems) -> list[tuple[int, str, dict[str, Any]]]:
+    """The JSON objects of a JSONL file with line number and `_id`; what does not hold goes into `problems`."""
+    records: list[tuple[int, str, dict[str, Any]]] = []
+    first_line: dict[str, int] = {}
+    for number, record in read_objects(path, problems):
+        where = f"{path}:{number}"
         record_id = record.get("_id")
         if not isinstance(record_id, str) or not record_id.strip():
             problems.add(where, f"must have an _id (text or a number), got {_shown(record, '_id')}")
             continue
         if _half_pair(record):
-            problems.add(where, "must be text that can be written as UTF-8, got half of a surrogate pair (\\ud800 to \\udfff)")
+            problems.add(where, f"must be text that can be written as UTF-8, got {HALF_A_PAIR}")
             continue
         if record_id in first_line:
             problems.add(where, f"_id {str(record_id)!r} must stand once, it is on line {first_line[record_id]} already")
@@ -230,7 +252,7 @@ def read_records(path: Path, problems: Problems) -> list[tuple[int, str, dict[st
 def _half_pair(record: dict[str, Any]) -> bool:
     """Whether a text of this record holds a code point that is no character; JSON can write one, UTF-8 cannot."""
     texts = (record.get(key) for key in ("_id", "title", "text", "group", "cluster"))
-    return any(isinstance(text, str) and any("\ud800" <= c <= "\udfff" for c in text) for text in texts)
+    return any(isinstance(text, str) and HALF_PAIR.search(text) is not None for text in texts)
 
 
 def _shown(record: dict[str, Any], key: str) -> str:
@@ -239,7 +261,7 @@ def _shown(record: dict[str, Any], key: str) -> str:
 
 def _text_of(record: dict[str, Any], key: str, where: str, problems: Problems, *, required: bool) -> str:
     value = record.get(key)
-    if key in record and isinstance(value, str) and not isinstance(value, _Digits):
+    if key in record and isinstance(value, str) and not isinstance(value, Digits):
         return value
     if required or value is not None:
         problems.add(where, f"{key} must be text, got {_shown(record, key)}")
@@ -269,10 +291,10 @@ def read_queries(path: Path) -> tuple[Query, ...]:
     for number, query_id, record in read_records(path, problems):
         where = f"{path}:{number}"
         text = _text_of(record, "text", where, problems, required=True)
-        if isinstance(record.get("text"), str) and not isinstance(record["text"], _Digits) and not text.strip():
+        if isinstance(record.get("text"), str) and not isinstance(record["text"], Digits) and not text.strip():
             problems.add(where, "text must not be empty: a prompt asks for something")
-        labels = [_label(record, key, where, problems) for key in ("group", "cluster")]
-        queries.append(Query(query_id, text, *labels))
+        group, cluster = (_label(record, key, where, problems) for key in ("group", "cluster"))
+        queries.append(Query(query_id, text, group, cluster))
     problems.raise_any()
     if not queries:
         raise HarnessError(f"{path}: must hold at least one prompt, got none")
@@ -339,100 +361,16 @@ def read_qrels(path: Path) -> list[Judgement]:
     return judgements
 
 
-@dataclass(frozen=True)
-class DataFiles:
-    """The three files of a collection; `unmatched` says what happens to judged queries that the queries file lacks."""
-
-    corpus: Path
-    queries: Path
-    qrels: Path
-    unmatched: str = "refuse"
-
-
-def read_dataset(paths: DataFiles, *, relevance_threshold: int = 1) -> Dataset:
-    """The collection, ids resolved to rows; only prompts with a relevant document are used, the others are counted.
-
-    HarnessError holds the problems of all three files; ids that do not join are refused before anything is built.
-    """
-    problems = Problems()
-    parts: list[Any] = []
-    for read, path in ((read_corpus, paths.corpus), (read_queries, paths.queries), (read_qrels, paths.qrels)):
-        try:
-            parts.append(read(path))
-        except HarnessError as error:
-            problems.lines.extend(error.problems)
-    problems.raise_any()
-    (doc_ids, texts), queries, judgements = parts
-    return join(doc_ids, texts, queries, judgements, paths, relevance_threshold)
-
-
-def join(
-    doc_ids: tuple[str, ...],
-    texts: tuple[str, ...],
-    queries: tuple[Query, ...],
-    judgements: list[Judgement],
-    paths: DataFiles,
-    relevance_threshold: int,
-) -> Dataset:
-    """Resolve the ids of the judgements and choose the used queries; see `read_dataset`."""
-    known = {query.query_id for query in queries}
-    judged: dict[str, dict[str, int]] = {}
-    for judgement in judgements:
-        judged.setdefault(judgement.query_id, {})[judgement.doc_id] = judgement.grade
-    unmatched = tuple(sorted(set(judged) - known))
-    found = len(judged) - len(unmatched)
-    if found == 0 or (unmatched and paths.unmatched == "refuse"):
-        advice = (
-            "; ids must be written alike in both files"
-            if found == 0
-            else "; add them to the queries file, or set collection.unmatched: ignore"
-        )
-        raise HarnessError(
-            f"{paths.qrels}: every judged query must be in {paths.queries}: {found} of {len(judged)} judged queries found,"
-            f" missing {_some(unmatched)}{advice}"
-        )
-    row_of = {doc_id: row for row, doc_id in enumerate(doc_ids)}
-    unknown = sorted({doc for query_id in judged if query_id in known for doc in judged[query_id]} - set(row_of))
-    row_of |= {doc_id: len(doc_ids) + i for i, doc_id in enumerate(unknown)}
-
-    threshold = max(relevance_threshold, 1)
-    has_relevant = {q: any(grade >= threshold for grade in judged[q].values()) for q in judged}
-    used = tuple(query for query in queries if has_relevant.get(query.query_id, False))
-    counts = Counts(
-        documents=len(doc_ids),
-        queries=len(queries),
-        judgements=len(judgements),
-        empty_documents=tuple(doc for doc, text in zip(doc_ids, texts, strict=True) if not text),
-        unknown_documents=len(unknown),
-        without_judgements=tuple(q.query_id for q in queries if q.query_id not in judged),
-        without_relevant=tuple(q.query_id for q in queries if q.query_id in judged and not has_relevant[q.query_id]),
-        unmatched=unmatched,
-    )
-    if not used:
-        raise HarnessError(
-            f"{paths.qrels}: at least one prompt must have a relevant document (relevance ≥ {threshold}),"
-            f" got none in {len(judgements)} judgements"
-        )
-    return Dataset(
-        doc_ids=doc_ids + tuple(unknown),
-        texts=texts,
-        queries=used,
-        qrels=pad_qrels([{row_of[doc]: grade for doc, grade in judged[q.query_id].items()} for q in used]),
-        counts=counts,
-        hashes=Hashes(
-            corpus=hash_lines(part for pair in zip(doc_ids, texts, strict=True) for part in pair),
-            queries=hash_lines(part for q in queries for part in (q.query_id, q.text, q.group, q.cluster)),
-            qrels=hash_lines(part for j in sorted(judgements, key=_by_pair) for part in (j.query_id, j.doc_id, str(j.grade))),
-            files={
-                name: hashlib.sha256(read_bytes(path)).hexdigest()
-                for name, path in (("corpus", paths.corpus), ("queries", paths.queries), ("qrels", paths.qrels))
-            },
-        ),
-    )
-
-
-def _by_pair(judgement: Judgement) -> tuple[str, str]:
-    return judgement.query_id, judgement.doc_id
+def find_lines(path: Path, ids: set[str]) -> dict[str, int]:
+    """The line of each of these ids in a JSONL file that reads well."""
+    found: dict[str, int] = {}
+    for number, line in read_lines(path):
+        if len(found) == len(ids):
+            break
+        record_id = str(json.loads(line, parse_int=str, parse_float=str)["_id"])
+        if record_id in ids:
+            found[record_id] = number
+    return found
 
 
 def pad_qrels(judged: list[dict[int, int]]) -> Qrels:
@@ -456,10 +394,6 @@ def hash_lines(lines: Iterable[str]) -> str:
     return digest.hexdigest()
 
 
-def _some(ids: tuple[str, ...]) -> str:
-    return ", ".join(map(repr, ids[:5])) + (f" and {len(ids) - 5} more" if len(ids) > 5 else "")
-
-
 @dataclass(frozen=True)
 class RunLine:
     """One line of a TREC run."""
@@ -480,6 +414,11 @@ def read_run(path: Path, *, ties: str = "doc_id") -> dict[str, list[str]]:
     rule), `trec_eval` (scores in single precision, ids descending), or `rank` (the rank column alone decides the whole
     order). A document twice for one query is refused, with the line.
     """
+    return {query_id: [line.doc_id for line in _ordered(lines, ties)] for query_id, lines in read_run_lines(path).items()}
+
+
+def read_run_lines(path: Path) -> dict[str, list[RunLine]]:
+    """A TREC run's lines by query, in the file's order; a document twice for one query is refused, with the line."""
     problems = Problems()
     run: dict[str, dict[str, RunLine]] = {}
     for number, line in read_lines(path):
@@ -507,14 +446,14 @@ def read_run(path: Path, *, ties: str = "doc_id") -> dict[str, list[str]]:
     problems.raise_any()
     if not run:
         raise HarnessError(f"{path}: must hold at least one line of a TREC run, got none")
-    return {query_id: _ordered(list(docs.values()), ties) for query_id, docs in run.items()}
+    return {query_id: list(docs.values()) for query_id, docs in run.items()}
 
 
-def _ordered(lines: list[RunLine], ties: str) -> list[str]:
+def _ordered(lines: list[RunLine], ties: str) -> list[RunLine]:
     by_id = sorted(lines, key=lambda entry: entry.doc_id, reverse=ties == "trec_eval")
     if ties == "rank":
-        return [entry.doc_id for entry in sorted(by_id, key=lambda entry: entry.rank)]
+        return sorted(by_id, key=lambda entry: entry.rank)
     if ties == "trec_eval":
         with np.errstate(over="ignore"):  # beyond single precision trec_eval reads infinity, and so ties
             by_id = [replace(entry, score=float(np.float32(entry.score))) for entry in by_id]
-    return [entry.doc_id for entry in sorted(by_id, key=lambda entry: -entry.score)]
+    return sorted(by_id, key=lambda entry: -entry.score)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,14 +12,16 @@ from typing import Any
 
 import numpy as np
 
-from harness.config import PARAM_NAMES, Config, check_params, read_config, read_weights
+from harness.config import PARAM_NAMES, WHOLE_PARAMS, Config, check_params, read_config, read_weights
 from harness.errors import HarnessError, Problems
+from harness.exports import SETTINGS
 from harness.files import DamagedFileError, read_arrays, read_text
 from harness.hybrid import Hybrid
 from harness.prepare import Prepared
 from harness.record import HELD_OUT, STUDIES
 from harness.retrieve import unpack
-from harness.types import Counts, Dataset, Hashes, Params, Qrels, Query
+from harness.study import Trial
+from harness.types import Counts, Dataset, Hashes, Params, Qrels, Query, Remark
 
 NOTHING = Hashes("", "", "")
 COUNTED = (  # in summary.json's collection
@@ -30,7 +34,6 @@ COUNTED = (  # in summary.json's collection
     "judged_queries_not_in_queries",
 )
 MOST_COUNTED = 10**7  # of one kind
-SETTINGS = ("recommended", "pick", "best_trial")
 
 
 @dataclass(frozen=True)
@@ -114,6 +117,46 @@ def refuse_unserved(config: Config, params: Params, where: str) -> None:
     problems.raise_any()
 
 
+def read_trials(study: Stored) -> list[Trial]:
+    """The study's trials from trials.csv, in its order: params, values and logged numbers (seconds are not in it, 0).
+
+    HarnessError where the file is not what `tune` writes.
+    """
+    path = study.folder / "trials.csv"
+    table = csv.DictReader(read_text(path).splitlines())
+    rows = list(table)
+    missing = [name for name in ("number", "state") if name not in (table.fieldnames or ())]
+    if missing or not rows:
+        lacks = f"no {', '.join(missing)}" if missing else "no row"
+        raise HarnessError(f"{path}: must be a table of trials, got {lacks}; run tune again")
+    logged = [f"{name}@{c}" for c in (*study.config.report_at, "top_k") for name in ("Precision", "Recall")]
+    objectives = ["objective", "objective_2"][: len(study.config.objective)]
+    trials = []
+    for i, row in enumerate(rows, 2):
+        try:
+            state = row["state"]
+            if state not in ("COMPLETE", "FAIL"):
+                raise ValueError(f"state must be COMPLETE or FAIL, got {state!r:.40}")
+            complete = state == "COMPLETE"
+            params = {name: _param(name, row[name]) for name in PARAM_NAMES if row.get(name)}
+            values = tuple(_finite(row[name]) for name in objectives) if complete else ()
+            trials.append(Trial(int(row["number"]), state, params, values, {n: _finite(row[n]) for n in logged if complete}, 0.0))
+        except (KeyError, TypeError, ValueError) as error:
+            raise HarnessError(f"{path}:{i}: must be a trial as tune writes it, got: {error}; run tune again") from None
+    return trials
+
+
+def _param(name: str, text: str) -> Any:
+    return text if name == "fusion" else int(text) if name in WHOLE_PARAMS else _finite(text)
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise ValueError(f"a finite number is needed, got {text!r:.40}")
+    return value
+
+
 def read_prepared(study: Stored) -> Prepared:
     """The study's prompts, judgements and candidates from its candidates.npz, ready for trials: no corpus, no model.
 
@@ -167,6 +210,14 @@ def _unpack_prepared(study: Stored, stored: Mapping[str, Any], counts: Counts) -
     return Prepared(config, dataset, retrieved, hybrid)
 
 
+def _remark(item: Mapping[str, Any]) -> Remark:
+    """A remark as summary.json holds it."""
+    remark = Remark(item["name"], item["message"], tuple(item["query_ids"]))
+    if not all(isinstance(text, str) for text in (remark.name, remark.message, *remark.query_ids)):
+        raise ValueError("remarks must be text")
+    return remark
+
+
 def _recorded_counts(study: Stored) -> Counts:
     """What the summary says of the files that the study read; the prompts that were left out by id, the rest as numbers."""
     path = study.folder / "summary.json"
@@ -174,6 +225,7 @@ def _recorded_counts(study: Stored) -> Counts:
         said = study.summary["collection"]
         left_out = tuple(map(str, said["left_out"]))
         counted = {name: said[name] for name in COUNTED}
+        remarks = tuple(_remark(item) for item in said.get("remarks", ()))
         wrong = [name for name, count in counted.items() if type(count) is not int or not 0 <= count <= MOST_COUNTED]
         if wrong:
             raise ValueError(f"{', '.join(wrong)} must be whole numbers")
@@ -189,4 +241,5 @@ def _recorded_counts(study: Stored) -> Counts:
         without_judgements=left_out[:unjudged],
         without_relevant=left_out[unjudged:],
         unmatched=("",) * counted["judged_queries_not_in_queries"],
+        remarks=remarks,
     )

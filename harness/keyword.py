@@ -1,4 +1,4 @@
-"""The keyword retriever: analyzers, and the postings and idf behind BM25. Home of rank_bm25.
+"""The keyword retriever: the postings and idf behind BM25. Home of rank_bm25.
 
 Frequencies, document lengths and idf (with okapi's floor, epsilon times the mean idf) come from rank-bm25's own classes;
 `lucene`'s idf is log(1 + (N − df + .5) / (df + .5)).
@@ -9,100 +9,20 @@ from __future__ import annotations
 import hashlib
 import json
 import math
-import re
-import unicodedata
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
-from harness.config import Keyword
+from harness.analyzers import library_version
+from harness.blocks import Keyword
 from harness.errors import HarnessError
 from harness.files import DamagedFileError, read_arrays, write_arrays
 from harness.types import FloatArray, IntArray, Postings
 
-# Lucene's default English stop words, the list behind Elasticsearch's and OpenSearch's `english` analyzer.
-ENGLISH_STOP_WORDS = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "but",
-        "by",
-        "for",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "no",
-        "not",
-        "of",
-        "on",
-        "or",
-        "such",
-        "that",
-        "the",
-        "their",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "to",
-        "was",
-        "will",
-        "with",
-    ]
-)
-# Ideographs, kana and hangul: scripts that are written without spaces, or whose words are best matched by parts.
-CJK = "\u3040-\u30ff\u3100-\u312f\u3400-\u4dbf\u4e00-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003134f"
-WORD = re.compile(r"\w+")
-CJK_OR_WORD = re.compile(rf"([{CJK}]+)|([^\W{CJK}]+)")
 DELTAS = {"okapi": 0.0, "l": 0.5, "plus": 1.0, "lucene": 0.0}  # rank-bm25's defaults
-
-
-def analyze_simple(text: str) -> list[str]:
-    """Lower-cased `\\w+`, nothing else."""
-    return WORD.findall(text.lower())
-
-
-def make_english() -> Callable[[str], list[str]]:
-    """NFKC, case folding, `\\w+`, stop words out, Snowball's English stemmer."""
-    import Stemmer
-
-    stemmer = Stemmer.Stemmer("english")
-
-    def analyze_english(text: str) -> list[str]:
-        words = WORD.findall(unicodedata.normalize("NFKC", text).casefold())
-        return cast("list[str]", stemmer.stemWords([word for word in words if word not in ENGLISH_STOP_WORDS]))
-
-    return analyze_english
-
-
-def analyze_cjk(text: str) -> list[str]:
-    """Bigrams of each run of CJK characters (a run of one stays one), other words whole; NFKC and case folding."""
-    tokens: list[str] = []
-    for match in CJK_OR_WORD.finditer(unicodedata.normalize("NFKC", text).casefold()):
-        run, word = match.groups()
-        if word is not None:
-            tokens.append(word)
-        else:
-            tokens.extend([run[i : i + 2] for i in range(len(run) - 1)] or [run])
-    return tokens
-
-
-def make_analyzer(name: str) -> Callable[[str], list[str]]:
-    """The one function that turns documents and prompts into tokens; names: `config.ANALYZERS`."""
-    if name == "english":
-        return make_english()
-    return analyze_cjk if name == "cjk" else analyze_simple
 
 
 @dataclass(frozen=True)
@@ -220,8 +140,8 @@ def index_key(corpus_hash: str, options: Keyword) -> str:
     """What the index depends on, hashed: the corpus, the analyzer, the variant and its idf."""
     import importlib.metadata
 
-    stemmer = importlib.metadata.version("PyStemmer") if options.analyzer == "english" else ""
-    parts = ["keyword 1", corpus_hash, options.analyzer, stemmer, options.variant, options.epsilon]
+    libraries = library_version(options.analyzer)
+    parts = ["keyword 1", corpus_hash, options.analyzer, libraries, options.variant, options.epsilon]
     return hashlib.sha256(json.dumps([*parts, importlib.metadata.version("rank-bm25")]).encode()).hexdigest()
 
 

@@ -46,7 +46,7 @@ def build_indexes(dataset: Dataset, config: Config, progress: Progress) -> Index
     """The indexes in memory, from the cache where they are there."""
     texts = tuple(query.text for query in dataset.queries)
     analyze, index = keyword_index(dataset.texts, config, keyword.index_key(dataset.hashes.corpus, config.keyword), progress)
-    documents, queries = embeddings(dataset.texts, texts, config, progress)
+    documents, queries = embeddings(dataset, config, progress)
     vectors = semantic.build_vector_index(documents.vectors, config.semantic.index, rows_with_text(dataset.texts))
     return Indexes(analyze, index, vectors, texts, queries.vectors)
 

@@ -11,15 +11,15 @@ from pathlib import Path
 
 import numpy as np
 
+from harness.collection import read_dataset
 from harness.config import Config, HeldOutFiles
 from harness.engines import rules_of
 from harness.errors import HarnessError, SurroundingsError
-from harness.files import read_dataset
 from harness.hybrid import Hybrid
 from harness.progress import Progress
 from harness.retrieve import retrieve
 from harness.splits import make_rng, number_units
-from harness.types import BoolArray, Dataset, Params, Qrels, Retrieved
+from harness.types import BoolArray, Counts, Dataset, Params, Qrels, Retrieved
 
 BYTES_A_CANDIDATE, BYTES_A_TRIAL, BYTES_A_VECTOR = 30, 1000, 256  # what is written at least
 OLD_LEFTOVER = 86_400  # seconds
@@ -51,9 +51,9 @@ class Prepared:
     held_out: Prepared | None = None
 
 
-def read_data(config: Config) -> Dataset:
+def read_data(config: Config, progress: Progress | None = None) -> Dataset:
     """The config's collection; HarnessError lists every problem of its files."""
-    return read_dataset(config.collection.files(), relevance_threshold=config.measures.relevance_threshold)
+    return read_dataset(config.collection.files(), relevance_threshold=config.measures.relevance_threshold, progress=progress)
 
 
 def split_held_out(config: Config, dataset: Dataset) -> tuple[Dataset, Dataset | None]:
@@ -66,7 +66,8 @@ def split_held_out(config: Config, dataset: Dataset) -> tuple[Dataset, Dataset |
     if held is None:
         return dataset, None
     if isinstance(held, HeldOutFiles):
-        files = replace(config.collection.files(), queries=Path(held.queries), qrels=Path(held.qrels))
+        files = config.held_out_data
+        assert files is not None  # there are such files
         other = read_dataset(files, relevance_threshold=config.measures.relevance_threshold)
         ids = {query.query_id for query in dataset.queries}
         texts = {query.text for query in dataset.queries}
@@ -170,35 +171,63 @@ def warn(prepared: Prepared, *, study: bool = True) -> list[str]:
 
     With `study`, also what concerns the search space alone.
     """
-    counts, config = prepared.dataset.counts, prepared.config
-    said = list(prepared.retrieved.warnings)
-    if counts.empty_documents:
-        said.append(f"{len(counts.empty_documents)} documents are empty: they count, and are never returned")
-    if counts.unknown_documents:
+    config = prepared.config
+    counts = prepared.dataset.counts
+    said = [*prepared.retrieved.warnings, *warn_of_data(counts).values(), *warn_of_engine(config).values()]
+    if config.collection.corpus is None:
         said.append(
+            f"no corpus is named: the documents are the {counts.documents} that lists and labels name, and nobody can say which"
+            " of the judged ones could be found at all"
+        )
+    return [*said, *warn_of_space(config).values()] if study else said
+
+
+def warn_of_data(counts: Counts) -> dict[str, str]:
+    """What the files alone make worth saying, by name."""
+    said = {}
+    if counts.empty_documents:
+        said["empty_documents"] = f"{len(counts.empty_documents)} documents are empty: they count, and are never returned"
+    if counts.unknown_documents:
+        said["unknown_documents"] = (
             f"{counts.unknown_documents} judged documents are not in the corpus: they stay relevant, so recall cannot reach 1"
         )
     if counts.unmatched:
-        said.append(f"{len(counts.unmatched)} judged prompts are not in the queries file and were ignored, as the config asks")
+        said["unmatched"] = (
+            f"{len(counts.unmatched)} judged prompts are not in the queries file and were ignored, as the config asks"
+        )
     if counts.without_judgements:
-        said.append(f"{len(counts.without_judgements)} prompts have no judgements and are left out of every mean")
+        said["without_judgements"] = f"{len(counts.without_judgements)} prompts have no judgements and are left out of every mean"
     if counts.without_relevant:
-        said.append(f"{len(counts.without_relevant)} judged prompts have no relevant document and are left out of every mean")
-    if config.engine is not None:
-        rules = rules_of(config.engine)
-        said += [f"{rules.title}: {rules.caution}"] if rules.caution else []
-        if rules.score_fusion == rules.rank_fusion:
-            said.append(f"{rules.title} fuses ranks only: equal weights are its {rules.rank_fusion} at weight 0.5, as rrf is")
-    if not study:
-        return said
+        said["without_relevant"] = (
+            f"{len(counts.without_relevant)} judged prompts have no relevant document and are left out of every mean"
+        )
+    said |= {remark.name: remark.message for remark in counts.remarks}
+    return said
+
+
+def warn_of_engine(config: Config) -> dict[str, str]:
+    """What the engine's rules make worth saying, by name."""
+    if config.engine is None:
+        return {}
+    rules, said = rules_of(config.engine), {}
+    if rules.caution:
+        said["engine"] = f"{rules.title}: {rules.caution}"
+    if rules.score_fusion == rules.rank_fusion:
+        said["ranks_only"] = f"{rules.title} fuses ranks only: equal weights are its {rules.rank_fusion} at weight 0.5, as rrf is"
+    return said
+
+
+def warn_of_space(config: Config) -> dict[str, str]:
+    """What the search space makes worth saying before a trial is run, by name."""
+    said = {}
     fusions = config.search.space.get("fusion", config.fusion)
     added = [f for f in (fusions if isinstance(fusions, list) else [fusions]) if rules_of(config.engine).fusions[f].form == "raw"]
     if added:
-        said.append(
+        said["raw_scores"] = (
             f"fusion {added[0]} adds raw scores: only right where both retrievers share a scale, and BM25 and cosine do not"
         )
     if config.picks_itself:
-        said.append(
+        said["picks_itself"] = (
             f"{config.objective[0]} never falls as K grows, so a free top_k picks itself: the best trial sits at the upper"
             " end of what the objective sees. Take a fixed cutoff, F1, or two objectives to let K matter"
         )

@@ -6,7 +6,6 @@ Same inputs and seed, same bytes, for every file but manifest.json, timings.json
 from __future__ import annotations
 
 import json
-import urllib.parse
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -96,6 +95,12 @@ def write_trials(path: Path, trials: Sequence[Trial], config: Config) -> None:
     """trials.csv: number, state, the searched params, the objective, then the logged precision and recall."""
     import pandas as pd
 
+    columns, rows = list_trials(trials, config)
+    _write_csv(path, pd.DataFrame(rows, columns=columns, dtype=object))
+
+
+def list_trials(trials: Sequence[Trial], config: Config) -> tuple[list[str], list[dict[str, Any]]]:
+    """The columns of trials.csv, and a row for each trial."""
     params = [name for name in PARAM_NAMES if isinstance(config.search.space.get(name), (dict, list))]
     objectives = ["objective", "objective_2"][: len(config.objective)]
     logged = [f"{name}@{c}" for c in (*config.report_at, "top_k") for name in ("Precision", "Recall")]
@@ -110,8 +115,7 @@ def write_trials(path: Path, trials: Sequence[Trial], config: Config) -> None:
         row |= dict(zip(objectives, trial.values, strict=False))
         row |= {name: trial.logged.get(name) for name in logged}
         rows.append(row)
-    frame = pd.DataFrame(rows, columns=["number", "state", *params, *objectives, *logged], dtype=object)
-    _write_csv(path, frame)
+    return ["number", "state", *params, *objectives, *logged], rows
 
 
 def write_per_query(
@@ -170,24 +174,6 @@ def _write_csv(path: Path, frame: Any) -> None:
 def defuse(text: str) -> str:
     """Text that a spreadsheet would take for a formula, with an apostrophe in front."""
     return f"'{text}" if text.startswith(FORMULA_STARTS) else text
-
-
-def encode_id(text: str) -> str:
-    """An id for a white-space separated file: percent-encoded where it holds white space, else as it is."""
-    return urllib.parse.quote(text, safe="") if any(character.isspace() for character in text) else text
-
-
-def encode_ids(ids: Iterable[str]) -> dict[str, str]:
-    """Every id as `encode_id` writes it; HarnessError where two become one."""
-    encoded: dict[str, str] = {text: encode_id(text) for text in ids}
-    sources: dict[str, str] = {}
-    for text, code in encoded.items():
-        if sources.setdefault(code, text) != text:
-            raise HarnessError(
-                f"ids {sources[code]!r} and {text!r} must differ in the TREC files, where white space is percent-encoded and both"
-                f" are {code!r}; rename one of them in the data"
-            )
-    return encoded
 
 
 def strictly_decreasing(scores: FloatArray) -> Iterator[np.float32]:
@@ -292,4 +278,9 @@ def summarize_collection(dataset: Dataset) -> dict[str, Any]:
         "judged_documents_not_in_corpus": counts.unknown_documents,
         "judged_queries_not_in_queries": len(counts.unmatched),
         "empty_documents": len(counts.empty_documents),
+        **(
+            {"remarks": [{**vars(remark), "query_ids": list(remark.query_ids)} for remark in counts.remarks]}
+            if counts.remarks
+            else {}
+        ),
     }

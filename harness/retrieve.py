@@ -12,11 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from harness import keyword, semantic
+from harness import given, keyword, semantic
+from harness.analyzers import make_analyzer
 from harness.bm25 import VARIANTS, rank_keyword
 from harness.candidates import merge_lists
-from harness.config import ANALYZERS, Config
+from harness.config import Config
 from harness.files import DamagedFileError, read_arrays, write_arrays
+from harness.languages import say_unfit
 from harness.progress import Progress
 from harness.types import Candidates, Dataset, FloatArray, Postings, RankedLists, Retrieved, Vectors
 
@@ -100,44 +102,129 @@ def load_retrieved(path: Path) -> Retrieved | None:
         return None
 
 
+@dataclass(frozen=True)
+class Side:
+    """One retriever's lists for the used queries, what there is to report, what to warn of; postings on the keyword side.
+
+    `postings` are None where the lists were made elsewhere: then k1 and b cannot change.
+    """
+
+    lists: RankedLists
+    facts: dict[str, Any]
+    warnings: tuple[str, ...]
+    postings: Postings | None = None
+
+
 def retrieve(dataset: Dataset, config: Config, progress: Progress, *, depth: int, keep_postings: bool) -> Retrieved:
-    """The candidates of the used queries at this depth; with postings, so that k1 and b can change, where asked for."""
-    model = semantic.find_model(config.semantic)
-    texts = [query.text for query in dataset.queries]
-    keys = {
-        **embedding_keys(dataset.texts, texts, config),
-        "keyword": keyword.index_key(dataset.hashes.corpus, config.keyword),
-    }
-    path = Path(config.cache) / "candidates" / f"{_candidates_key(dataset, config, keys, depth, keep_postings)}.npz"
-    cached = load_retrieved(path)
-    if cached is not None:
-        return cached
-    semantic.check_index(config.semantic.index)
-    analyze, index = keyword_index(dataset.texts, config, keys["keyword"], progress)
-    query_tokens = [analyze(text) for text in texts]
+    """The candidates of the used queries at this depth; with postings, so that k1 and b can change, where asked for.
+
+    They come from the cache where they are there. What a live engine answered is never cached: the database changes.
+    """
+    assert set(dataset.fetched) == set(config.live.statements if config.live is not None else ())  # harness.live sees to it
+    path = None
+    if config.live is None:
+        keys = side_keys(dataset, config)
+        path = Path(config.cache) / "candidates" / f"{_candidates_key(dataset, config, keys, depth, keep_postings)}.npz"
+        cached = load_retrieved(path)
+        if cached is not None:
+            return cached
+    if config.searches_vectors:
+        semantic.check_index(config.semantic.index)
+    given_first = semantic_side(dataset, config, progress, depth) if not config.encodes else None  # before an index is built
+    by_keyword = keyword_side(dataset, config, progress, depth)
+    by_meaning = given_first or semantic_side(dataset, config, progress, depth)
+    retrieved = Retrieved(
+        merge_lists(by_keyword.lists, by_meaning.lists),
+        by_keyword.postings if keep_postings else None,
+        {"keyword": by_keyword.facts, "semantic": by_meaning.facts},
+        (*by_keyword.warnings, *by_meaning.warnings),
+    )
+    if path is not None:
+        write_arrays(path, pack(retrieved))
+    return retrieved
+
+
+def side_keys(dataset: Dataset, config: Config) -> dict[str, str]:
+    """What each side's lists depend on, hashed; no index is built and no model loaded for it."""
+    if config.keyword.run is not None:
+        by_keyword = f"run {given.hash_file(Path(config.keyword.run))}"
+    else:
+        by_keyword = keyword.index_key(dataset.hashes.corpus, config.keyword)
+    if config.semantic.run is not None:
+        by_meaning = {"semantic": f"run {given.hash_file(Path(config.semantic.run))}"}
+    else:
+        by_meaning = embedding_keys(dataset, config)
+    return {**by_meaning, "keyword": by_keyword}
+
+
+def keyword_side(dataset: Dataset, config: Config, progress: Progress, depth: int) -> Side:
+    """The keyword retriever's lists: BM25's, or those of a live engine or a run."""
+    if "keyword" in dataset.fetched:
+        return fetched_side(dataset, config, "keyword", depth)
+    if config.keyword.run is not None:
+        return run_side(config.keyword.run, dataset, "keyword", depth)
+    key = keyword.index_key(dataset.hashes.corpus, config.keyword)
+    analyze, index = keyword_index(dataset.texts, config, key, progress)
+    query_tokens = [analyze(query.text) for query in dataset.queries]
     postings = keyword.select_postings(index, query_tokens, config.keyword)
-    keyword_lists = rank_keyword(postings, k1=config.keyword.k1, b=config.keyword.b, depth=depth)
-    documents, queries = embeddings(dataset.texts, texts, config, progress)
-    semantic_lists, recall = semantic.rank_semantic(
+    lists = rank_keyword(postings, k1=config.keyword.k1, b=config.keyword.b, depth=depth)
+    warnings = _keyword_warnings(dataset, config, index, query_tokens, lists)
+    return Side(lists, _keyword_facts(config, index, lists), tuple(warnings), postings)
+
+
+def semantic_side(dataset: Dataset, config: Config, progress: Progress, depth: int) -> Side:
+    """The semantic retriever's lists: by the model's vectors, by vectors from elsewhere, or a live engine's or a run's."""
+    if "semantic" in dataset.fetched:
+        return fetched_side(dataset, config, "semantic", depth)
+    if config.semantic.run is not None:
+        return run_side(config.semantic.run, dataset, "semantic", depth)
+    documents, queries = embeddings(dataset, config, progress)
+    lists, recall = semantic.rank_semantic(
         documents.vectors,
         queries.vectors,
         depth=depth,
         factory=config.semantic.index,
         rows=rows_with_text(dataset.texts),
     )
-    made = Made(model, index, query_tokens, documents, queries, recall, keyword_lists)
-    retrieved = Retrieved(
-        merge_lists(keyword_lists, semantic_lists),
-        postings if keep_postings else None,
-        _facts(config, made),
-        tuple(_warnings(dataset, config, made)),
+    facts = _semantic_facts(config, documents, queries, recall)
+    return Side(lists, facts, tuple(_semantic_warnings(dataset, config, documents, queries, recall)))
+
+
+def fetched_side(dataset: Dataset, config: Config, side: str, depth: int) -> Side:
+    """The lists that a live engine gave, cut at the depth; said where they are shorter than it or empty."""
+    fetched, statement = dataset.fetched[side], getattr(config.live, side)
+    lists = given.cut_lists(given.list_rows([fetched.lists[q.query_id] for q in dataset.queries], dataset.doc_ids), depth)
+    longest, without = int((lists.rows >= 0).sum(axis=1).max()), int((lists.rows[:, 0] < 0).sum())
+    facts = {
+        "live": True,
+        "statement_sha256": hashlib.sha256(statement.encode()).hexdigest(),
+        "lists_sha256": fetched.sha256,
+        **fetched.server,
+        **fetched.vectors,
+        "longest_list": longest,
+        "queries_without_results": without,
+    }
+    said = [f"the server gives nothing for {without} prompts on the {side} side: they score 0 there and count in its means"]
+    short = f"the server's {side} lists hold at most {longest} documents a prompt: depth {depth} is {longest} there"
+    if side == "semantic" and "pgvector" in fetched.server:
+        short += " (an HNSW index gives hnsw.ef_search documents at most, 40 by default)"
+    return Side(lists, facts, (*said[: 1 if without else 0], *([short] if longest < depth else [])))
+
+
+def run_side(run: str, dataset: Dataset, side: str, depth: int) -> Side:
+    """The lists of a run, cut at the depth; said where they are shorter than it."""
+    made = given.read_given_run(Path(run), dataset, side)
+    longest = made.lists.rows.shape[1]
+    said = (
+        [f"the {side} run holds at most {longest} documents a prompt: depth {depth} is {longest} there"]
+        if longest < depth
+        else []
     )
-    write_arrays(path, pack(retrieved))
-    return retrieved
+    return Side(given.cut_lists(made.lists, depth), made.facts, (*made.warnings, *said))
 
 
 def _candidates_key(dataset: Dataset, config: Config, keys: dict[str, str], depth: int, keep_postings: bool) -> str:
-    options = config.keyword.model_dump() | {"index": config.semantic.index, "depth": depth}
+    options = config.keyword.model_dump(exclude={"run"}) | {"index": config.semantic.index, "depth": depth}
     ids = [query.query_id for query in dataset.queries]
     faiss = importlib.metadata.version("faiss-cpu")
     parts = [FORMAT, np.__version__, faiss, config.semantic.model, keys, options, keep_postings, ids, dataset.hashes.corpus]
@@ -153,7 +240,7 @@ def keyword_index(
     texts: Sequence[str], config: Config, key: str, progress: Progress
 ) -> tuple[Callable[[str], list[str]], keyword.KeywordIndex]:
     """The analyzer and the keyword index over these texts, from the cache or built and cached."""
-    analyze = keyword.make_analyzer(config.keyword.analyzer)
+    analyze = make_analyzer(config.keyword.analyzer)
     path = Path(config.cache) / "keyword" / f"{key}.npz"
     index = keyword.load_index(path)
     if index is None:
@@ -167,80 +254,102 @@ def keyword_index(
     return analyze, index
 
 
-def embedding_keys(documents: Sequence[str], queries: Sequence[str], config: Config) -> dict[str, str]:
+def embedding_keys(dataset: Dataset, config: Config) -> dict[str, str]:
     """The cache keys of both sides' vectors, `documents` and `queries`; no model is loaded for them."""
+    vectors = config.semantic.vectors
+    if vectors is not None:
+        hashes = [given.hash_file(Path(path)) for path in vectors.model_dump().values() if path is not None]
+        key = " ".join(["given", str(config.semantic.normalize), *hashes])
+        return {"documents": key, "queries": key}
     model = semantic.find_model(config.semantic)
+    texts = [query.text for query in dataset.queries]
     return {
-        "documents": semantic.encoding_key(model, config.semantic, "document", documents),
-        "queries": semantic.encoding_key(model, config.semantic, "query", queries),
+        "documents": semantic.encoding_key(model, config.semantic, "document", dataset.texts),
+        "queries": semantic.encoding_key(model, config.semantic, "query", texts),
     }
 
 
-def embeddings(
-    documents: Sequence[str], queries: Sequence[str], config: Config, progress: Progress
-) -> tuple[semantic.Encoded, semantic.Encoded]:
-    """The vectors of documents and queries, from the cache or encoded and cached; the model is loaded only if needed."""
-    keys = embedding_keys(documents, queries, config)
+def embeddings(dataset: Dataset, config: Config, progress: Progress) -> tuple[semantic.Encoded, semantic.Encoded]:
+    """The vectors of documents and used queries: given ones, or from the cache, or encoded and cached.
+
+    The model is loaded only in the last case.
+    """
+    if config.semantic.vectors is not None:
+        documents, queries, facts = given.read_given_vectors(
+            config.semantic.vectors, dataset, normalize=config.semantic.normalize
+        )
+        return semantic.Encoded(documents, facts), semantic.Encoded(queries, facts)
+    keys = embedding_keys(dataset, config)
+    texts = [query.text for query in dataset.queries]
+    found = encode_cached([("document", dataset.texts, keys["documents"]), ("query", texts, keys["queries"])], config, progress)
+    return found[0], found[1]
+
+
+def query_embeddings(dataset: Dataset, config: Config, progress: Progress) -> semantic.Encoded:
+    """The vectors of the used queries alone, as `embeddings` gives them: what a live engine is asked with."""
+    if config.semantic.vectors is not None:
+        return semantic.Encoded(*given.read_given_queries(config.semantic.vectors, dataset, normalize=config.semantic.normalize))
+    texts = [query.text for query in dataset.queries]
+    key = semantic.encoding_key(semantic.find_model(config.semantic), config.semantic, "query", texts)
+    return encode_cached([("query", texts, key)], config, progress)[0]
+
+
+def encode_cached(
+    kinds: Sequence[tuple[semantic.Kind, Sequence[str], str]], config: Config, progress: Progress
+) -> list[semantic.Encoded]:
+    """The vectors of each of these texts, from the cache by their key, or encoded and cached by the model, loaded only then."""
     loaded: Any = None
     found: list[semantic.Encoded] = []
-    kinds: tuple[tuple[semantic.Kind, Sequence[str], str], ...] = (
-        ("document", documents, keys["documents"]),
-        ("query", queries, keys["queries"]),
-    )
     for kind, texts, key in kinds:
         path = Path(config.cache) / "embeddings" / f"{key}.npz"
         encoded = semantic.load_encoded(path, len(texts))
         if encoded is None:
             if loaded is None:
-                loaded = semantic.load_model(semantic.find_model(config.semantic), config.semantic)
+                with progress("loading the model", 1) as advance:
+                    loaded = semantic.load_model(semantic.find_model(config.semantic), config.semantic)
+                    advance(1)
             encoded = semantic.encode(loaded, texts, kind, config.semantic, progress)
             semantic.save_encoded(encoded, path)
         found.append(encoded)
-    return found[0], found[1]
+    return found
 
 
-@dataclass(frozen=True)
-class Made:
-    """What building the candidates brought to light, for facts and warnings."""
-
-    model: semantic.Model
-    index: keyword.KeywordIndex
-    query_tokens: list[list[str]]
-    documents: semantic.Encoded
-    queries: semantic.Encoded
-    recall: float
-    keyword_lists: RankedLists
-
-
-def _facts(config: Config, made: Made) -> dict[str, Any]:
+def _keyword_facts(config: Config, index: keyword.KeywordIndex, lists: RankedLists) -> dict[str, Any]:
     options = config.keyword
     return {
-        "keyword": {
-            "variant": options.variant,
-            "k1": options.k1,
-            "b": options.b,
-            "epsilon": options.epsilon,
-            "delta": keyword.DELTAS[options.variant] if options.delta is None else options.delta,
-            "analyzer": options.analyzer,
-            "terms": len(made.index.terms),
-            "index_bytes": made.index.bytes,
-            "queries_without_results": int((made.keyword_lists.rows[:, 0] < 0).sum()),
-        },
-        "semantic": {
-            "model": made.model.name,
-            "model_sha256": made.model.fingerprint,
-            "dimension": made.documents.facts["dimension"],
-            "max_seq_length": made.documents.facts["max_seq_length"],
-            "document_prompt": made.documents.facts["prompt"],
-            "query_prompt": made.queries.facts["prompt"],
-            "documents_cut": made.documents.facts["cut"],
-            "queries_cut": made.queries.facts["cut"],
-            "index": config.semantic.index,
-            "recall_against_exact": made.recall,
-            "index_bytes": made.documents.vectors.nbytes,
-            "documents_sha256": _sha256(made.documents.vectors),
-            "queries_sha256": _sha256(made.queries.vectors),
-        },
+        "variant": options.variant,
+        "k1": options.k1,
+        "b": options.b,
+        "epsilon": options.epsilon,
+        "delta": keyword.DELTAS[options.variant] if options.delta is None else options.delta,
+        "analyzer": options.analyzer,
+        "terms": len(index.terms),
+        "index_bytes": index.bytes,
+        "queries_without_results": int((lists.rows[:, 0] < 0).sum()),
+    }
+
+
+def _semantic_facts(config: Config, documents: semantic.Encoded, queries: semantic.Encoded, recall: float) -> dict[str, Any]:
+    searched = {
+        "index": config.semantic.index,
+        "recall_against_exact": recall,
+        "index_bytes": documents.vectors.nbytes,
+        "documents_sha256": _sha256(documents.vectors),
+        "queries_sha256": _sha256(queries.vectors),
+    }
+    if config.semantic.vectors is not None:
+        return {**documents.facts, **searched}
+    model = semantic.find_model(config.semantic)
+    return {
+        "model": model.name,
+        "model_sha256": model.fingerprint,
+        "dimension": documents.facts["dimension"],
+        "max_seq_length": documents.facts["max_seq_length"],
+        "document_prompt": documents.facts["prompt"],
+        "query_prompt": queries.facts["prompt"],
+        "documents_cut": documents.facts["cut"],
+        "queries_cut": queries.facts["cut"],
+        **searched,
     }
 
 
@@ -248,37 +357,55 @@ def _sha256(array: FloatArray | Vectors) -> str:
     return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
 
 
-def _warnings(dataset: Dataset, config: Config, made: Made) -> list[str]:
+def say_tiny(n: int) -> str:
+    """What a corpus of fewer than TINY_CORPUS documents makes worth saying."""
+    return f"the corpus is tiny ({n} documents): BM25's idf says little, and every score is coarse"
+
+
+def _keyword_warnings(
+    dataset: Dataset, config: Config, index: keyword.KeywordIndex, query_tokens: list[list[str]], lists: RankedLists
+) -> list[str]:
     said: list[str] = []
     counts, n = dataset.counts, dataset.counts.documents
     if n < TINY_CORPUS:
-        said.append(f"the corpus is tiny ({n} documents): BM25's idf says little, and every score is coarse")
-    weak = keyword.find_weak_terms(made.index, made.query_tokens)
+        said.append(say_tiny(n))
+    weak = keyword.find_weak_terms(index, query_tokens)
     if weak:
         said.append(
             f"{len(weak)} prompt terms have an idf of 0 or below and cannot tell documents apart ({', '.join(weak[:5])}"
             f"{' …' if len(weak) > 5 else ''}); keyword.variant: lucene has no such case"
         )
-    single = int((made.index.lengths == 1).sum())
-    if config.keyword.analyzer != "cjk" and single * 2 > n - len(counts.empty_documents) > 0:
+    single = int((index.lengths == 1).sum())
+    unfit = say_unfit(dataset.texts, config.keyword.analyzer)
+    if unfit is not None:
+        said.append(unfit)
+    elif config.keyword.analyzer != "cjk" and single * 2 > n - len(counts.empty_documents) > 0:
         said.append(
-            f"{single} of {n} documents are a single token to the analyzer {config.keyword.analyzer}: for a script without"
-            f" spaces take one of the others ({', '.join(a for a in ANALYZERS if a != config.keyword.analyzer)})"
+            f"{single} of {n} documents are a single token to the analyzer {config.keyword.analyzer}: for Chinese, Japanese or"
+            " Korean take cjk"
         )
-    without = int((made.keyword_lists.rows[:, 0] < 0).sum())
+    without = int((lists.rows[:, 0] < 0).sum())
     if without:
         said.append(f"the keyword retriever returns nothing for {without} prompts: they score 0 and count in its means")
-    cut = made.documents.facts["cut"]
-    if cut:
+    return said
+
+
+def _semantic_warnings(
+    dataset: Dataset, config: Config, documents: semantic.Encoded, queries: semantic.Encoded, recall: float
+) -> list[str]:
+    said: list[str] = []
+    if config.semantic.vectors is None:
+        cut = documents.facts["cut"]
+        if cut:
+            said.append(semantic.say_cut(cut, dataset.counts.documents, documents.facts["max_seq_length"]))
+        name = semantic.find_model(config.semantic).name
+        if semantic.wants_prompts(name, queries.facts.get("prompt")):
+            said.append(semantic.say_prompt(name))
+    else:
+        said += given.say_norms(documents.facts, normalize=config.semantic.normalize)
+    if recall < 1:
         said.append(
-            f"{cut} documents ({cut / n:.1%}) are longer than the model's {made.documents.facts['max_seq_length']} tokens:"
-            " the semantic side sees only their beginning, the keyword side all of them"
-        )
-    if semantic.wants_prompts(made.model, made.queries.facts):
-        said.append(f"models like {made.model.name} expect a query prompt and none is set: see semantic.query_prompt")
-    if made.recall < 1:
-        said.append(
-            f"the index {config.semantic.index} finds {made.recall:.1%} of the exact nearest documents: the tuned weight"
+            f"the index {config.semantic.index} finds {recall:.1%} of the exact nearest documents: the tuned weight"
             " makes up for what it misses"
         )
     return said

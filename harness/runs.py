@@ -7,9 +7,9 @@ from pathlib import Path
 
 import numpy as np
 
-from harness import record
 from harness.errors import HarnessError, Problems
 from harness.files import read_run
+from harness.ids import encode_id, encode_ids
 from harness.measures import Ranking
 from harness.types import Dataset
 
@@ -33,7 +33,7 @@ def read_foreign_runs(
         except HarnessError as error:
             problems.lines.extend(error.problems)
             continue
-        known = [query.query_id for query in dataset.queries if record.encode_id(query.query_id) in run]
+        known = [query.query_id for query in dataset.queries if encode_id(query.query_id) in run]
         if not known:
             problems.add(str(path), f"must have results for the labelled prompts, got 0 of {len(dataset.queries)}")
             continue
@@ -47,7 +47,7 @@ def rank_run(run: dict[str, list[str]], dataset: Dataset) -> Ranking:
 
     Ids with white space stand percent-encoded in a run, as this program writes them.
     """
-    codes = record.encode_ids([*(query.query_id for query in dataset.queries), *dataset.doc_ids])
+    codes = encode_ids([*(query.query_id for query in dataset.queries), *dataset.doc_ids])
     rows = dataset.qrels.rows
     ranks = np.full(rows.shape, np.inf)
     returned = np.zeros(len(dataset.queries), dtype=np.int32)
@@ -63,9 +63,9 @@ def rank_run(run: dict[str, list[str]], dataset: Dataset) -> Ranking:
 
 def describe_run(name: str, run: dict[str, list[str]], dataset: Dataset, whole_corpus: bool) -> list[str]:
     """What a person should know about a foreign run: prompts without judgements, documents that the corpus lacks."""
-    used = {record.encode_id(query.query_id) for query in dataset.queries}
+    used = {encode_id(query.query_id) for query in dataset.queries}
     left_out = sorted(set(run) - used)
-    corpus = {record.encode_id(doc_id) for doc_id in dataset.doc_ids}
+    corpus = {encode_id(doc_id) for doc_id in dataset.doc_ids}
     unknown = {doc_id for query_id in used & set(run) for doc_id in run[query_id]} - corpus
     said = []
     if left_out:

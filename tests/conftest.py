@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import pytest
 import yaml
+from browser import Browser, start_browser, under_ci, what_is_missing
 
 ROOT = Path(__file__).parents[1]
 
@@ -80,6 +84,31 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def garden(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     """The hand-written collection."""
     return write_collection(tmp_path_factory.mktemp("garden"))
+
+
+@pytest.fixture(scope="session")
+def browser() -> Iterator[Browser]:
+    """A headless Chromium; skips where there is none, and fails under CI."""
+    if missing := what_is_missing():
+        (pytest.fail if under_ci() else pytest.skip)(missing)
+    with start_browser() as started:
+        yield started
+
+
+def load_benchmark(name: str) -> ModuleType:
+    """A script of benchmarks/ as a module."""
+    spec = importlib.util.spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
+    assert spec is not None and spec.loader is not None
+    module = sys.modules[name] = importlib.util.module_from_spec(spec)  # dataclasses look their module up
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="session")
+def big_study(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A finished study of 1,000 prompts and 2,000 trials; takes most of a minute, once a session."""
+    study: Path = load_benchmark("big_report").make_study(tmp_path_factory.mktemp("big"))
+    return study
 
 
 @pytest.fixture

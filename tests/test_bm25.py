@@ -14,22 +14,11 @@ import rank_bm25
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.analyzers import ANALYZERS, ENGLISH_STOP_WORDS, analyze_cjk, analyze_simple, make_analyzer
+from harness.blocks import Keyword
 from harness.bm25 import best_first, rank_keyword, score_documents
-from harness.config import ANALYZERS, Keyword
 from harness.errors import HarnessError
-from harness.keyword import (
-    ENGLISH_STOP_WORDS,
-    KeywordIndex,
-    analyze_cjk,
-    analyze_simple,
-    build_index,
-    find_weak_terms,
-    index_key,
-    load_index,
-    make_analyzer,
-    save_index,
-    select_postings,
-)
+from harness.keyword import KeywordIndex, build_index, find_weak_terms, index_key, load_index, save_index, select_postings
 
 VARIANTS = ["okapi", "l", "plus", "lucene"]
 Tokens = Sequence[str]
@@ -240,7 +229,7 @@ def test_b7_a_string_where_tokens_are_expected_is_refused() -> None:
         select_postings(index, ["cat"], Keyword())
 
 
-@pytest.mark.parametrize("name", ANALYZERS)
+@pytest.mark.parametrize("name", sorted(set(ANALYZERS) - {"whitespace"}))  # which keeps the case
 def test_b7_one_analyzer_serves_corpus_and_queries(name: str) -> None:
     """A text is found by itself, whichever way it is written."""
     options = Keyword(analyzer=name, variant="lucene")

@@ -14,7 +14,12 @@ QUERIES = '{"_id": "q1", "text": "window"}\n{"_id": "q2", "text": "door"}\n'
 QRELS = "q1\td1\t1\nq2\td2\t1\n"
 CONFIG = "name: small\ncollection: {corpus: corpus.jsonl, queries: queries.jsonl, qrels: qrels.tsv}\nsearch: {trials: 2}\n"
 FILES = {"config.yaml": CONFIG, "corpus.jsonl": CORPUS, "queries.jsonl": QUERIES, "qrels.tsv": QRELS}
-COMMANDS = {"tune": ["tune", "config.yaml"], "evaluate": ["evaluate", "config.yaml"], "search": ["search", "config.yaml", "door"]}
+COMMANDS = {
+    "tune": ["tune", "config.yaml"],
+    "evaluate": ["evaluate", "config.yaml"],
+    "search": ["search", "config.yaml", "door"],
+    "check": ["check", "config.yaml"],
+}
 
 
 def snapshot(folder: Path) -> dict[str, bytes | None]:

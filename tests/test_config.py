@@ -454,7 +454,7 @@ def test_missing_files_of_the_collection_are_each_named(tmp_path: Path) -> None:
     with pytest.raises(HarnessError) as caught:
         read_config(path)
     places = [problem.split(": ")[1] for problem in caught.value.problems]
-    assert sorted(places) == ["collection.corpus", "collection.qrels", "collection.queries"]
+    assert sorted(places) == ["collection.corpus", "collection.queries"]  # without qrels the prompts' answers are the labels
 
 
 def test_d12_unmatched_is_refuse_or_ignore(tmp_path: Path) -> None:

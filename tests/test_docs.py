@@ -8,11 +8,15 @@ import inspect
 import itertools
 import json
 import math
+import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, get_args
 
@@ -23,14 +27,17 @@ from pydantic import BaseModel
 from test_layers import LAYERS
 
 import harness
-from harness import choice, decide, drift, inference, insight, latency, space
+from harness import choice, decide, drift, inference, insight, languages, latency, propose, responses, space
 from harness import config as config_module
+from harness.blocks import Live
 from harness.candidates import at_depth, merge_lists
-from harness.commands import gate, watch
+from harness.commands import gate, import_cranfield, init, watch
+from harness.commands.check import FEW_PROMPTS
 from harness.commands.export import EXPORTS
 from harness.commands.tune import describe_engine
 from harness.config import Config, Range, parse_config
 from harness.engines import ENGINES, HARNESS, Engine, NotTheSameError, convert, nearest_fusion
+from harness.files import read_run
 from harness.folder import SETTINGS
 from harness.fusion import FUSIONS, Lines, fuse, order_keys, weighted_reciprocal
 from harness.hybrid import Hybrid, find_columns
@@ -38,6 +45,7 @@ from harness.measures import ALIASES, MEASURES, Ranking, parse_measure, prepare_
 from harness.parity import CASES, fixture_files, make_fixture
 from harness.profiles import mean_curve, profile
 from harness.types import Candidates, Conventions, Params, Qrels, RankedLists
+from harness.values import Block
 from harness.yamlfile import read_yaml
 
 PAGES = {path.name: path.read_text(encoding="utf-8") for path in sorted((ROOT / "docs").glob("*.md"))}
@@ -74,13 +82,14 @@ def model_keys(model: type[BaseModel], prefix: str = "") -> list[str]:
     return keys
 
 
-def complete_example() -> str:
-    return blocks("config.md", "yaml")[-1]
+def complete_example() -> list[str]:
+    """The example, then blocks that stand in the place of its own."""
+    return re.findall(r"^```yaml\n(.*?)^```$", section("config.md", "A complete example"), flags=re.DOTALL | re.MULTILINE)
 
 
 def test_pages_are_plain_and_narrow() -> None:
     names = {"config.md", "measures.md", "fusion.md", "engines.md", "choice.md", "study-folder.md", "watch.md", "design.md"}
-    assert set(PAGES) >= names
+    assert set(PAGES) >= names | {"terminal.md", "start.md", "runs.md"}
     for name, text in PAGES.items():
         assert [line for line in text.splitlines() if len(line) > 120] == [], name
         assert "\t" not in text and text.endswith("\n"), name
@@ -98,7 +107,7 @@ def test_no_block_of_the_config_is_left_out() -> None:
     everywhere = {
         name
         for model in vars(config_module).values()
-        if isinstance(model, type) and issubclass(model, config_module.Block) and model is not config_module.Block
+        if isinstance(model, type) and issubclass(model, Block) and model is not Block
         for name in model.model_fields
     }
     assert everywhere <= {key.split(".")[-1] for key in model_keys(Config)} | set(Range.model_fields)
@@ -112,6 +121,8 @@ def test_the_default_in_the_table_is_the_default(key: str) -> None:
     data: Any = parse_config({"name": "x", "collection": {"corpus": "c", "queries": "q", "qrels": "r"}}).model_dump()
     for part in key.split("."):
         data = None if data is None else data[part]  # in a block that is not there
+    if key.startswith("live."):  # which has defaults of its own
+        data = Live.model_fields[key.removeprefix("live.")].default
     if shown == "required" or isinstance(data, dict):
         return
     assert shown == ("null" if data is None else str(data).lower() if isinstance(data, bool) else str(data))
@@ -119,12 +130,16 @@ def test_the_default_in_the_table_is_the_default(key: str) -> None:
 
 def test_the_complete_example_validates_and_names_every_key(tmp_path: Path) -> None:
     path = tmp_path / "example.yaml"
-    path.write_text(complete_example(), encoding="utf-8")
-    document = read_yaml(path)
-    config = parse_config(document.value, document)
-    assert config.name == "example"
+    lines: set[tuple[Any, ...]] = set()
+    whole: dict[str, Any] = {}
+    for text in complete_example():
+        path.write_text(text, encoding="utf-8")
+        document = read_yaml(path)
+        whole = whole or document.value
+        assert parse_config({**whole, **document.value}, document).name == "example"
+        lines |= set(document.lines)
     for key in model_keys(Config):
-        assert tuple(key.split(".")) in document.lines, f"the example lacks {key}"
+        assert tuple(key.split(".")) in lines, f"the example lacks {key}"
 
 
 def test_the_forms_of_guards_and_held_out_validate(tmp_path: Path) -> None:
@@ -559,11 +574,11 @@ def commands() -> list[tuple[str, list[str]]]:
 
 @pytest.fixture(scope="module")
 def options() -> dict[str, set[str]]:
-    """The options of every command that the pages name, from its `--help`."""
+    """The options of every command that the pages name, and of the program itself (""), from its `--help`."""
     named = {words[3] for _, words in commands() if words[:3] == ["python", "-m", "harness"]}
     known = {}
-    for command in sorted(named):
-        line = [sys.executable, "-m", "harness", command, "--help"]
+    for command in ["", *sorted(named)]:
+        line = [sys.executable, "-m", "harness", *([command] if command else []), "--help"]
         answer = subprocess.run(line, cwd=ROOT, capture_output=True, text=True, timeout=60, check=False)
         assert answer.returncode == 0, f"{command}: {answer.stderr}"
         known[command] = set(re.findall(r"--[a-z][a-z_-]*", answer.stdout))
@@ -594,9 +609,9 @@ def test_options_in_running_text_exist(options: dict[str, set[str]]) -> None:
         assert set(re.findall(r"`(--[a-z_-]+)", text)) <= known, page
 
 
-@pytest.mark.parametrize("command", ["export", "watch"])
+@pytest.mark.parametrize("command", ["export", "watch", "import-run", "import-cranfield"])
 def test_every_option_of_the_newer_commands_is_explained(command: str, options: dict[str, set[str]]) -> None:
-    page = PAGES[{"export": "engines.md", "watch": "watch.md"}[command]]
+    page = PAGES[{"export": "engines.md", "watch": "watch.md"}.get(command, "runs.md")]
     for option in options[command] - {"--help"}:
         assert f"`{option}" in page or (option == "--latency" and "`--no-latency`" in page), option
 
@@ -760,3 +775,112 @@ def test_every_weights_example_is_a_weights_file(tmp_path: Path) -> None:
     path = tmp_path / "weights.yaml"
     path.write_text(blocks("study-folder.md", "yaml")[0])
     assert config_module.read_weights(path, parse_config(data)).semantic_weight == read_yaml(path).value["semantic_weight"]
+
+
+# Runs
+
+
+def test_the_importers_print_what_the_page_shows(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "corpora", tmp_path / "corpora")
+    shown = [block.partition("\n") for block in blocks("runs.md", "console")]
+    imports = [(shlex.split(line.removeprefix("$ ")), output) for line, _, output in shown if " import-" in line]
+    assert len(imports) == 3
+    for words, output in imports:
+        answer = subprocess.run([sys.executable, *words[1:]], cwd=tmp_path, capture_output=True, text=True, check=True)
+        assert answer.stdout.split() == output.split(), words  # the page breaks long lines
+
+
+class Engine9200(BaseHTTPRequestHandler):
+    """As much of a search engine as the page's requests need: every prompt finds the same two documents."""
+
+    def do_POST(self) -> None:
+        """Answer _search and _msearch as the engines do; 400 for a body that they would refuse."""
+        body = self.rfile.read(int(self.headers["Content-Length"])).decode()
+        many = self.path == "/handbook/_msearch"
+        lines = [json.loads(line) for line in body.splitlines()]
+        searches = lines[1::2] if many else lines
+        fits = all(set(search) == {"size", "_source", "query"} and search["query"]["match"]["text"] for search in searches)
+        fits &= not many or (all(options == {} for options in lines[::2]) and body.endswith("\n"))
+        if not fits or self.headers["Content-Type"] != ("application/x-ndjson" if many else "application/json"):
+            self.send_error(400)
+            return
+        hits = [{"_index": "handbook", "_id": doc, "_score": score} for doc, score in (("error-034", 2.5), ("ops-002", 1.25))]
+        shards = {"total": 1, "successful": 1, "skipped": 0, "failed": 0}
+        one = {"took": 1, "timed_out": False, "_shards": shards, "hits": {"max_score": 2.5, "hits": hits}}
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(json.dumps({"took": 1, "responses": [one for _ in searches]} if many else one, indent=1).encode())
+
+    def log_message(self, *_: Any) -> None:
+        """Say nothing."""
+
+
+@pytest.mark.skipif(not (shutil.which("jq") and shutil.which("curl") and shutil.which("bash")), reason="needs bash, jq and curl")
+def test_the_requests_of_the_page_make_files_that_import_run_reads(tmp_path: Path) -> None:
+    shutil.copy(ROOT / "corpora/samples/queries.jsonl", tmp_path)
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Engine9200)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    try:
+        environment = {**os.environ, "URL": f"http://127.0.0.1:{server.server_port}", "no_proxy": "127.0.0.1"}
+        for block in blocks("runs.md", "sh"):
+            subprocess.run(["bash", "-euo", "pipefail", "-c", block], cwd=tmp_path, env=environment, timeout=60, check=True)
+    finally:
+        server.shutdown()
+        server.server_close()
+    wanted = {f"error-0{i}": ["error-034", "ops-002"] for i in (1, 2, 3)}
+    for name, queries in (("msearch.json", tmp_path / "queries.jsonl"), ("responses.jsonl", None)):
+        harness.import_run(tmp_path / name, out=tmp_path / "out.trec", queries=queries)
+        assert read_run(tmp_path / "out.trec") == wanted, name
+
+
+def test_every_key_that_names_a_prompt_is_on_the_page_in_its_order() -> None:
+    text = " ".join(section("runs.md", "Make the run: import-run").split())
+    assert "is `query_id`; where that is missing `_id`, then `qid`, then `id`" in text
+    assert responses.ID_KEYS == ("query_id", "_id", "qid", "id")
+    refused = " ".join(section("runs.md", "What is refused").split())
+    assert all(f"`{flag}`" in refused for flag in ("timed_out", "terminated_early", "_shards"))
+    assert set(import_cranfield.PUBLISHED.values()) == {1400, 225, 1837}
+    assert "codes 1, 2, 3, 4, 5 become grades 4, 3, 2, 1, 0" in " ".join(PAGES["runs.md"].split())
+    assert [import_cranfield.GRADES[code] for code in (1, 2, 3, 4, 5, -1)] == [4, 3, 2, 1, 0, 0]
+
+
+# Start
+
+
+def test_every_note_of_check_is_in_the_table_and_nothing_else() -> None:
+    source = "".join((ROOT / "harness" / name).read_text(encoding="utf-8") for name in ("commands/check.py", "prepare.py"))
+    named = set(re.findall(r'Found\(\s*"([a-z_]+)"', source)) | set(re.findall(r'said\["([a-z_]+)"\]', source))
+    named |= set(re.findall(r'Remark\(\s*"([a-z_]+)"', (ROOT / "harness/collection.py").read_text(encoding="utf-8")))
+    shown = [row["note"] for row in tables(section("start.md", "The data: check"))[0]]
+    assert sorted(name for cell in shown for name in re.findall(r"`([a-z_]+)`", cell)) == sorted(named)
+
+
+def test_every_key_of_check_is_named(write_config: Callable[..., Path]) -> None:
+    data = harness.check(write_config()).to_dict()
+    text = section("start.md", "The data: check")
+    keys = {*data, *data["notes"][0], "kind", "id", "where"}
+    assert not {key for key in keys if f"`{key}`" not in text}
+    assert f"below {FEW_PROMPTS} only" in " ".join(section("start.md", "What you need").split())
+
+
+def test_the_shares_of_the_page_are_those_of_the_code() -> None:
+    text = " ".join(section("start.md", "A config: init").split())
+    assert f"if {languages.CJK_SHARE:.0%}".replace("%", " %") in text
+    assert f"if {languages.ENOUGH:.0%}".replace("%", " %") in text
+    assert f"if {propose.SINGLE_SHARE:.0%}".replace("%", " %") in text
+    assert f"from {init.ENOUGH_TO_HOLD_OUT} independent prompts on" in text
+    keys = {row["value"].strip("`") for row in tables(section("start.md", "A config: init"))[0]}
+    assert {"keyword.analyzer", "objective", "search.space.top_k", "report_at"} <= keys
+
+
+def test_init_and_check_print_what_the_page_shows(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "corpora", tmp_path / "corpora")
+    for block in blocks("start.md", "console"):
+        line, _, shown = block.partition("\n")
+        words = shlex.split(line.removeprefix("$ "))
+        if words[3] in ("init", "check"):
+            answer = subprocess.run([sys.executable, *words[1:]], cwd=tmp_path, capture_output=True, text=True, check=True)
+            assert answer.stdout.split() == shown.split(), words  # the page breaks long lines
+    excerpt = next(block for block in blocks("start.md", "yaml") if "top_k" in block)
+    written = (tmp_path / "configs/handbook.yaml").read_text(encoding="utf-8")
+    assert " ".join(excerpt.replace("#", " ").split()) in " ".join(written.replace("#", " ").split())

@@ -13,14 +13,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.collection import DataFiles, read_dataset
 from harness.errors import MOST_SHOWN, HarnessError, Problems
 from harness.files import (
-    DataFiles,
     Judgement,
     hash_lines,
     pad_qrels,
     read_corpus,
-    read_dataset,
     read_lines,
     read_qrels,
     read_queries,

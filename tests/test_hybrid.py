@@ -18,14 +18,15 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import harness.hybrid
+from harness.analyzers import analyze_simple
+from harness.blocks import Keyword
 from harness.bm25 import rank_keyword
 from harness.candidates import merge_lists
-from harness.config import Keyword
 from harness.engines import apply_rules
 from harness.files import pad_qrels, read_qrels
 from harness.fusion import FUSIONS
 from harness.hybrid import KEPT_LINES, Hybrid, find_columns
-from harness.keyword import analyze_simple, build_index, select_postings
+from harness.keyword import build_index, select_postings
 from harness.measures import parse_measure, score_queries
 from harness.types import Candidates, Conventions, Params, RankedLists
 

@@ -15,8 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from harness.collection import DataFiles, read_dataset
 from harness.errors import HarnessError
-from harness.files import DataFiles, pad_qrels, read_dataset, read_qrels, read_run
+from harness.files import pad_qrels, read_qrels, read_run
 from harness.measures import (
     MEASURES,
     WITHOUT_CUTOFF,

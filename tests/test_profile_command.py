@@ -14,10 +14,11 @@ import yaml
 from conftest import DOCUMENTS, PROMPTS
 
 import harness
-from harness.cli import print_profile, run, sketch
+from harness.cli import run
 from harness.commands.profile import ProfileResult
 from harness.config import Config, parse_config
 from harness.errors import HarnessError
+from harness.printing import print_profile, sketch
 from harness.profiles import Curve, find_optimum
 from harness.types import Params
 

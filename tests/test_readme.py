@@ -109,5 +109,5 @@ def test_every_file_that_the_readme_links_is_there() -> None:
 def test_every_command_of_the_program_is_in_the_readme() -> None:
     shown = subprocess.run([sys.executable, "-m", "harness", "--help"], capture_output=True, text=True, timeout=60, check=True)
     listed = shown.stdout.split("Commands:")[1]
-    for name in re.findall(r"^  (\w+) ", listed, flags=re.MULTILINE):
+    for name in re.findall(r"^  ([\w-]+) ", listed, flags=re.MULTILINE):
         assert f"`python -m harness {name} " in README, name

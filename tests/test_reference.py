@@ -86,7 +86,7 @@ def test_the_handbook_meets_the_slow_twin(handbook: Prepared) -> None:
     dataset, config = handbook.dataset, handbook.config
     texts = dict(zip(dataset.doc_ids, dataset.texts, strict=True))
     prompts = [query.text for query in dataset.queries]
-    documents, queries = embeddings(dataset.texts, prompts, config, Silence())
+    documents, queries = embeddings(dataset, config, Silence())
     twin = slow_twin.SlowTwin(texts, dict(zip(texts, documents.vectors, strict=True)))
     lists = [(twin.keyword(text), twin.semantic(queries.vectors[i])) for i, text in enumerate(prompts)]
     relevant = [

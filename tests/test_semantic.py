@@ -13,10 +13,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from harness.config import PACKAGED_MODEL, Semantic
+from harness.analyzers import analyze_simple
+from harness.blocks import PACKAGED_MODEL, Semantic
 from harness.errors import HarnessError
 from harness.files import read_corpus
-from harness.keyword import analyze_simple
 from harness.semantic import (
     Encoded,
     Model,
@@ -383,13 +383,13 @@ def test_s1_an_empty_prompt_in_the_config_turns_the_models_own_off() -> None:
 )
 def test_s1_a_known_family_without_its_prompt_is_warned_about(name: str) -> None:
     model = Model(name, name, "0" * 64)
-    assert wants_prompts(model, {"prompt": ""})
-    assert not wants_prompts(model, {"prompt": "query: "})
+    assert wants_prompts(model.name, "")
+    assert not wants_prompts(model.name, "query: ")
 
 
 @pytest.mark.parametrize("name", [PACKAGED_MODEL, "sentence-transformers/all-mpnet-base-v2", "org/somebge5-model"])
 def test_s1_a_family_without_prompts_is_not_warned_about(name: str) -> None:
-    assert not wants_prompts(Model(name, name, "0" * 64), {"prompt": ""})
+    assert not wants_prompts(name, "")
 
 
 def test_equal_texts_are_encoded_once_and_empty_ones_never() -> None:

@@ -23,12 +23,13 @@ import harness
 from harness import decide, drift, semantic
 from harness.choice import GRID
 from harness.cli import run
+from harness.collection import DataFiles, read_dataset
 from harness.commands import gate as asking
 from harness.commands.watch import Check, Watch
 from harness.config import read_config
 from harness.decide import objective_scores
 from harness.drift import LEVEL
-from harness.files import DataFiles, read_arrays, read_dataset, write_arrays
+from harness.files import read_arrays, write_arrays
 from harness.folder import read_study, setting_of
 from harness.hybrid import Hybrid
 from harness.prepare import Timings, prepare
@@ -643,7 +644,7 @@ def handbook(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[
     config = read_config(book.config("all", book.ids))
     dataset = read_dataset(config.collection.files())
     texts = [query.text for query in dataset.queries]
-    _, encoded = embeddings(dataset.texts, texts, config, Silence())
+    _, encoded = embeddings(dataset, config, Silence())
     vector_of = dict(zip(texts, encoded.vectors, strict=True))
     load, encode = semantic.load_model, semantic.encode
 

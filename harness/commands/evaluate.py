@@ -14,6 +14,8 @@ from harness.errors import HarnessError
 from harness.files import RUN_TIES
 from harness.inference import mean_interval
 from harness.latency import build_indexes, measure
+from harness.live import with_lists
+from harness.notebook import Rows, Shown
 from harness.prepare import Timings, prepare, read_data, split_held_out, warn
 from harness.progress import Progress, Silence
 from harness.runs import read_foreign_runs
@@ -22,7 +24,7 @@ from harness.types import IntArray
 
 
 @dataclass(frozen=True)
-class Evaluation:
+class Evaluation(Shown):
     """The systems with their per-query scores, each prompt's unit, the K of the objective, and the warnings.
 
     `latency` is what `harness.latency.measure` found (None for foreign runs), `kept_in` the timings.json that holds it now.
@@ -36,6 +38,24 @@ class Evaluation:
     warnings: tuple[str, ...]
     latency: dict[str, Any] | None = None
     kept_in: Path | None = None
+
+    def rows(self) -> Rows:
+        """A row for each measure and system, with the 95 % interval of the mean."""
+        rows = []
+        for system, means in self.to_dict()["systems"].items():
+            intervals = means.pop("intervals")
+            for name, mean in means.items():
+                low, high = intervals.get(name, (None, None))
+                rows.append({"system": system, "measure": name, "mean": mean, "low": low, "high": high})
+        return rows
+
+    def short(self) -> Rows:
+        """The objective alone."""
+        return [row for row in self.rows() if row["measure"].startswith("objective")]
+
+    def caption(self) -> str:
+        """What was measured."""
+        return f"{' and '.join(self.config.objective)} at K = {self.top_k}, 95 % intervals"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON: each system's means and the 95 % intervals of them (absent for a single prompt)."""
@@ -79,8 +99,9 @@ def evaluate(
     if weights is not None and runs:
         raise HarnessError("--weights and --run: must not be given together; evaluate one after the other")
     params = read_weights(Path(weights), config) if weights is not None else config.base
-    dataset, _ = split_held_out(config, read_data(config))  # held-out prompts are for tune's verdict alone
-    foreign = read_foreign_runs(runs, dataset, ties)
+    dataset, _ = split_held_out(config, read_data(config, progress))  # held-out prompts are for tune's verdict alone
+    dataset, _ = with_lists(config, dataset, None, progress, also=params)
+    foreign = read_foreign_runs(runs, dataset, ties, whole_corpus=config.collection.corpus is not None)
     prepared = prepare(config, dataset, progress, Timings(), also=params)
     settings = baseline_params(config.base, params.top_k, config.engine)
     if config.kept is not None:
@@ -106,7 +127,7 @@ def evaluate(
     said = warn(prepared, study=False) + [line for _, _, lines in foreign for line in lines]
     units = units_of([query.cluster for query in dataset.queries])
     latency, kept_in = None, None
-    if not runs:
+    if not runs and not config.given_lists:
         searched = "weights" if weights is not None else "config"
         timed = {name: settings[name] for name in ("keyword", "semantic", searched)}
         latency = measure(build_indexes(dataset, config, progress), timed, searched, config)

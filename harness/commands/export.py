@@ -61,18 +61,31 @@ def export(study: str | Path, *, to: str, setting: str = "recommended", parity: 
 def describe_keyword(stored: Stored, k1: float, b: float) -> str:
     """What made the keyword lists, in words."""
     keyword = stored.config.keyword
+    if stored.config.list_source("keyword") is not None:
+        return describe_source(stored, "keyword")
     return f"BM25 ({keyword.variant}, k1 {k1:g}, b {b:g}, analyzer {keyword.analyzer}) over title and text"
+
+
+def describe_source(stored: Stored, side: str) -> str:
+    """What gave the lists of a side that has no index of the program's own."""
+    source = stored.config.list_source(side)
+    return f"the statement {source} of the study's config" if source == f"live.{side}" else "the run that the study was given"
 
 
 def describe_semantic(stored: Stored) -> str:
     """What made the semantic lists, in words."""
     semantic = stored.config.semantic
+    if stored.config.list_source("semantic") is not None:
+        return describe_source(stored, "semantic")
     product = "cosine" if semantic.normalize else "inner product"
-    return f"the {product} of {semantic.model} (index {semantic.index})"
+    what = "the vectors that the study was given" if semantic.vectors is not None else semantic.model
+    return f"the {product} of {what} (index {semantic.index})"
 
 
-def dimension_of(stored: Stored) -> int:
-    """The dimension of the study's vectors."""
+def dimension_of(stored: Stored) -> int | None:
+    """The dimension of the study's vectors; None where lists were given in their place."""
+    if not stored.config.searches_vectors and not (stored.config.live is not None and stored.config.live.wants_vectors):
+        return None
     where = stored.folder / "summary.json"
     try:
         dimension = stored.summary["index"]["semantic"]["dimension"]

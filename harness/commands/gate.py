@@ -10,7 +10,6 @@ import numpy as np
 
 from harness import record
 from harness.choice import GRID
-from harness.config import is_number
 from harness.decide import objective_scores, profiles_of, signed
 from harness.drift import LEVEL, Change, compare_pairs, compare_samples, find_rival
 from harness.folder import Stored
@@ -22,6 +21,7 @@ from harness.prepare import Prepared
 from harness.progress import Progress
 from harness.splits import make_rng
 from harness.types import Candidates, Dataset, FloatArray, IntArray, Params, Qrels
+from harness.values import is_number
 
 PURPOSE = 7
 SLOWER = 2.0  # times the recorded p95 that the search may take: less is noise of a shared machine
@@ -260,6 +260,8 @@ def check_latency(asked: Asked, progress: Progress) -> Check:
     known = record.read_timings(asked.stored.folder)
     searched = known.get("search")
     config = asked.stored.config
+    if config.given_lists:
+        return Check("latency", SKIPPED, "lists that were made elsewhere take no time here")
     if not isinstance(searched, dict) or "measured_on" not in known or not is_number(searched.get("p95")):
         return Check("latency", SKIPPED, "no whole search was timed in this study: run evaluate with its weights.yaml")
     same = all(searched.get(k) == getattr(asked.params, k) for k in ("semantic_weight", "fusion", "depth"))

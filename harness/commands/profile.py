@@ -7,10 +7,13 @@ from pathlib import Path
 from typing import Any
 
 from harness import record
+from harness.charts import curve_figure
 from harness.commands.judge import params_as_dict, plateau_of
 from harness.config import Config, load_config, read_weights
 from harness.decide import mean_score, profiles_of
 from harness.errors import HarnessError
+from harness.live import with_lists
+from harness.notebook import Rows, Shown, as_figure
 from harness.prepare import Timings, prepare, read_data, split_held_out
 from harness.profiles import Curve, find_optimum, mean_curve
 from harness.progress import Progress, Silence
@@ -18,7 +21,7 @@ from harness.types import Params
 
 
 @dataclass(frozen=True)
-class ProfileResult:
+class ProfileResult(Shown):
     """The curve, the discrete setting that it belongs to, its value at .5, and where it was written (None: nowhere)."""
 
     config: Config
@@ -26,6 +29,25 @@ class ProfileResult:
     curve: Curve
     at_half: float
     out: Path | None
+
+    def rows(self) -> Rows:
+        """The exact curve as in profile.csv."""
+        return [{"weight_from": low, "weight_to": high, "score": score} for low, high, score in self.curve.rows()]
+
+    def short(self) -> Rows:
+        """The optimum, the ends and the middle."""
+        optimum = find_optimum(self.curve)
+        rows = [("keyword alone", 0.0, float(self.curve.at[0])), ("weight .5", 0.5, self.at_half)]
+        rows += [("optimum", optimum.weight, optimum.score), ("semantic alone", 1.0, float(self.curve.at[-1]))]
+        return [{"what": what, "semantic_weight": weight, "score": score} for what, weight, score in rows]
+
+    def caption(self) -> str:
+        """What the curve is of."""
+        return f"{self.config.objective[0]} over the semantic weight, {self.params.fusion}, K = {self.params.top_k}"
+
+    def figure(self) -> Any:
+        """The curve as a plotly figure."""
+        return as_figure(curve_figure(self.curve, self.config.objective[0], plateau=plateau_of(self.curve)))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -59,8 +81,10 @@ def profile(
     if len(config.objective) > 1:
         raise HarnessError("objective: must be one measure for a profile, got two; name one of them")
     params = read_weights(Path(weights), config) if weights is not None else config.base
-    dataset, _ = split_held_out(config, read_data(config))
-    prepared = prepare(config, dataset, progress or Silence(), Timings(), also=params)
+    progress = progress or Silence()
+    dataset, _ = split_held_out(config, read_data(config, progress))
+    dataset, _ = with_lists(config, dataset, None, progress, also=params)
+    prepared = prepare(config, dataset, progress, Timings(), also=params)
     measure = config.objectives[0]
     curve = mean_curve(profiles_of(prepared.hybrid, params, measure, [params.top_k])[0])
     at_half = mean_score(prepared.hybrid, replace(params, semantic_weight=0.5), measure)

@@ -14,11 +14,13 @@ from typing import Any
 
 import numpy as np
 
-from harness.commands.tune import measure_trial, package_versions, run_study
+from harness.commands.tune import given_content, measure_trial, package_versions, run_study
 from harness.config import PARAM_NAMES, WHOLE_PARAMS, Config, check_params
 from harness.errors import HarnessError, Problems
 from harness.files import read_text
 from harness.folder import Stored, read_prepared, read_study
+from harness.live import with_lists
+from harness.notebook import Rows, Shown
 from harness.prepare import Prepared, Timings, prepare, read_data, split_held_out
 from harness.progress import Progress, Silence
 from harness.semantic import find_model
@@ -27,6 +29,7 @@ from harness.types import Dataset, Params, Retrieved
 OK, OKISH, FAIL = "OK", "OKish", "FAIL"
 CLOSE = 0.0005  # a trial's numbers may differ by this much where another build computed the vectors
 COMPARED = ("trials.csv", "profile.csv", "per_query.csv", "summary.json", "weights.yaml", "to_judge.csv", "candidates.npz")
+SERVER = ("server", "pgvector")  # facts of a live engine that are versions
 TEXT_COLUMNS = ("query", "text")  # of to_judge.csv: known to the corpus alone
 
 
@@ -40,7 +43,7 @@ class Trials:
 
 
 @dataclass(frozen=True)
-class Reproduction:
+class Reproduction(Shown):
     """The outcome (OK, OKish, FAIL), why, the files that differ, and the inputs that are not what the study recorded."""
 
     study: str
@@ -54,6 +57,16 @@ class Reproduction:
     def ok(self) -> bool:
         """OK or OKish."""
         return self.outcome != FAIL
+
+    def rows(self) -> Rows:
+        """A row for each thing that is not as it was."""
+        found = [{"what": "differs", "where": line} for line in self.differences]
+        return [*found, *({"what": "changed", "where": line} for line in self.changed)]
+
+    def caption(self) -> str:
+        """The outcome."""
+        same = self.trials.compared - self.trials.different
+        return f"{self.outcome}: study {self.study}, {self.how}: {same} of {self.trials.compared} trials are equal"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON; a distance that cannot be told is absent."""
@@ -213,10 +226,10 @@ def rebuild(stored: Stored, recorded: Prepared, progress: Progress) -> Reproduct
     """Build candidates anew from the files, compute every recorded trial on them, and compare."""
     with tempfile.TemporaryDirectory(prefix="harness-reproduce-") as place:
         config = stored.config.model_copy(update={"cache": place})
-        dataset, held_out = split_held_out(config, read_data(config))
+        dataset, held_out = with_lists(config, *split_held_out(config, read_data(config, progress)), progress)
         prepared = prepare(config, dataset, progress, Timings(), held_out=held_out)
     how = "from scratch"
-    changed = tuple(changed_inputs(stored, dataset))
+    changed = (*changed_inputs(stored, dataset), *changed_lists(stored, recorded, prepared))
     same = all(
         _same_candidates(*pair)
         for pair in [
@@ -225,13 +238,52 @@ def rebuild(stored: Stored, recorded: Prepared, progress: Progress) -> Reproduct
         ]
     )
     if same and not changed_content(changed):
-        differences, trials = replay(stored, prepared, progress)
+        differences, trials = replay(stored, name_server_as(recorded, prepared), progress)
         return Reproduction(stored.config.name, how, FAIL if differences else OK, trials, differences, changed)
     trials = recompute(stored, prepared)
     close = trials.furthest <= CLOSE and not changed_content(changed)
     outcome = OK if close and trials.different == 0 else OKISH if close else FAIL
     differences = ("the candidates are not the same",) if not same else ()
     return Reproduction(stored.config.name, how, outcome, trials, differences, changed)
+
+
+def changed_lists(stored: Stored, recorded: Prepared, prepared: Prepared) -> list[str]:
+    """One line for each side whose lists the server gives otherwise today, and for each of its versions that is another."""
+    lines = []
+    for side in prepared.dataset.fetched:
+        known, now = recorded.retrieved.facts[side], prepared.retrieved.facts[side]
+        for key in SERVER:
+            if now.get(key) != known.get(key):
+                lines.append(f"package {key}: {now.get(key)}, in the study {known.get(key)}")
+        if now["lists_sha256"] == known.get("lists_sha256"):
+            continue
+        pairs = [(recorded, prepared), *([(recorded.held_out, prepared.held_out)] if recorded.held_out else [])]
+        then = {name: listed for before, _ in pairs if before for name, listed in lists_of(before, side).items()}
+        today = {name: listed for _, after in pairs if after for name, listed in lists_of(after, side).items()}
+        other = sum(then.get(name) != listed for name, listed in today.items())
+        lines.append(f"live.{side}: the server gives other lists for {other} of {len(today)} prompts than in the study")
+    return lines
+
+
+def lists_of(prepared: Prepared, side: str) -> dict[str, list[tuple[str, float]]]:
+    """One side's lists by query id, ids with scores, best first."""
+    candidates, ids = prepared.retrieved.candidates, prepared.dataset.doc_ids
+    ranks, scores = getattr(candidates, f"{side}_ranks"), getattr(candidates, f"{side}_scores")
+    found = {}
+    for i, query in enumerate(prepared.dataset.queries):
+        held = np.flatnonzero(ranks[i] > 0)
+        order = held[np.argsort(ranks[i, held])]
+        found[query.query_id] = [(ids[candidates.rows[i, j]], float(scores[i, j])) for j in order]
+    return found
+
+
+def name_server_as(recorded: Prepared, prepared: Prepared) -> Prepared:
+    """The same with the server's versions as the study recorded them: others that give the same lists change nothing."""
+    facts = dict(prepared.retrieved.facts)
+    for side in prepared.dataset.fetched:
+        known = recorded.retrieved.facts[side]
+        facts[side] = {key: known.get(key, value) if key in SERVER else value for key, value in facts[side].items()}
+    return replace(prepared, retrieved=replace(prepared.retrieved, facts=facts))
 
 
 def _same_candidates(ours: Retrieved, theirs: Retrieved) -> bool:
@@ -264,9 +316,10 @@ def changed_inputs(stored: Stored, dataset: Dataset | None) -> list[str]:
     try:
         manifest = json.loads(read_text(path))
         config_hash, content, packages = manifest["config_sha256"], manifest["content"], manifest["packages"]
-        model = manifest["sha256"]["model"]
-        if not all(isinstance(part, dict) for part in (content, packages)):
-            raise TypeError("content and packages must be objects")
+        model = manifest["sha256"]["model"] if stored.config.encodes else ""
+        given = manifest["sha256"].get("given", {})
+        if not all(isinstance(part, dict) for part in (content, packages, given)):
+            raise TypeError("content, packages and given must be objects")
         if not all(isinstance(text, str) for text in (config_hash, model, *content.values())):
             raise TypeError("hashes must be text")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -281,9 +334,13 @@ def changed_inputs(stored: Stored, dataset: Dataset | None) -> list[str]:
             now, then = vars(dataset.hashes)[name], content.get(name, "")
             if now != then:
                 lines.append(f"{name}: content {now[:12]}, in the study {str(then)[:12]}")
-        found = find_model(stored.config.semantic).fingerprint
-        if found != model:
-            lines.append(f"model: {stored.config.semantic.model} has {found[:12]}, in the study {str(model)[:12]}")
+        if stored.config.encodes:
+            found = find_model(stored.config.semantic).fingerprint
+            if found != model:
+                lines.append(f"model: {stored.config.semantic.model} has {found[:12]}, in the study {str(model)[:12]}")
+        for name, digest in given_content(stored.config).items():
+            if given.get(name) != digest:
+                lines.append(f"{name}: {digest[:12]}, in the study {str(given.get(name))[:12]}")
     for name, version in package_versions().items():
         if packages.get(name) != version:
             lines.append(f"package {name}: {version}, in the study {packages.get(name)}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,10 +15,13 @@ from harness.config import Config, load_config, read_weights
 from harness.engines import apply_rules
 from harness.errors import HarnessError
 from harness.fusion import fuse, order_keys
+from harness.given import cut_lists, list_rows
+from harness.live import with_list
+from harness.notebook import Rows, Shown
 from harness.prepare import read_data
 from harness.progress import Progress, Silence
-from harness.retrieve import embeddings, keyword_index, rows_with_text
-from harness.types import Dataset, Params, Vectors
+from harness.retrieve import embeddings, keyword_index, rows_with_text, run_side
+from harness.types import Dataset, Params, Query, RankedLists, Vectors
 
 SNIPPET = 160  # characters of a document's text that are shown
 
@@ -39,13 +42,21 @@ class Result:
 
 
 @dataclass(frozen=True)
-class Explanation:
+class Explanation(Shown):
     """The results of one prompt at one setting; `query_id` where the prompt is one of the labelled ones."""
 
     text: str
     query_id: str | None
     params: Params
     results: tuple[Result, ...]
+
+    def rows(self) -> Rows:
+        """A row for each result."""
+        return [asdict(result) for result in self.results]
+
+    def caption(self) -> str:
+        """The prompt and the setting."""
+        return f"{self.text} ({self.params.fusion}, semantic weight {self.params.semantic_weight:.4f})"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -61,17 +72,13 @@ def search(
     if not text.strip():
         raise HarnessError("search: the prompt must not be empty")
     params = read_weights(Path(weights), config) if weights is not None else config.base
-    dataset = read_data(config)
+    dataset = read_data(config, progress)
     same = next((i for i, query in enumerate(dataset.queries) if query.text == text), None)
+    prompt = dataset.queries[same] if same is not None else Query("", text)
+    dataset = with_list(config, dataset, prompt, same, progress, depth=params.depth)
 
-    key = keyword.index_key(dataset.hashes.corpus, config.keyword)
-    analyze, index = keyword_index(dataset.texts, config, key, progress)
-    postings = keyword.select_postings(index, [analyze(text)], config.keyword)
-    keyword_list = rank_keyword(postings, k1=params.k1, b=params.b, depth=params.depth)
-    documents, query = encode_one(text, same, dataset, config, progress)
-    semantic_list, _ = semantic.rank_semantic(
-        documents, query, depth=params.depth, factory=config.semantic.index, rows=rows_with_text(dataset.texts)
-    )
+    keyword_list = list_keyword(text, same, dataset, config, params, progress)
+    semantic_list = list_semantic(text, same, dataset, config, params, progress)
     candidates, lines = apply_rules(merge_lists(keyword_list, semantic_list), params, config.engine)
     keys, scores = order_keys(lines, params.semantic_weight)[0], fuse(lines, params.semantic_weight)[0]
     grades = {} if same is None else dict(zip(dataset.qrels.rows[same], dataset.qrels.grades[same], strict=True))
@@ -97,8 +104,56 @@ def search(
     return Explanation(text, dataset.queries[same].query_id if same is not None else None, params, tuple(results))
 
 
+def list_keyword(
+    text: str, same: int | None, dataset: Dataset, config: Config, params: Params, progress: Progress
+) -> RankedLists:
+    """The keyword retriever's list for this prompt, (1, depth); `same` is its number where it is a labelled one."""
+    if "keyword" in dataset.fetched:
+        return list_of_engine("keyword", same, dataset, params.depth)
+    if config.keyword.run is not None:
+        return list_of_run(config.keyword.run, same, dataset, "keyword", params.depth)
+    key = keyword.index_key(dataset.hashes.corpus, config.keyword)
+    analyze, index = keyword_index(dataset.texts, config, key, progress)
+    postings = keyword.select_postings(index, [analyze(text)], config.keyword)
+    return rank_keyword(postings, k1=params.k1, b=params.b, depth=params.depth)
+
+
+def list_semantic(
+    text: str, same: int | None, dataset: Dataset, config: Config, params: Params, progress: Progress
+) -> RankedLists:
+    """The semantic retriever's list for this prompt, (1, depth)."""
+    if "semantic" in dataset.fetched:
+        return list_of_engine("semantic", same, dataset, params.depth)
+    if config.semantic.run is not None:
+        return list_of_run(config.semantic.run, same, dataset, "semantic", params.depth)
+    documents, query = encode_one(text, same, dataset, config, progress)
+    lists, _ = semantic.rank_semantic(
+        documents, query, depth=params.depth, factory=config.semantic.index, rows=rows_with_text(dataset.texts)
+    )
+    return lists
+
+
+def list_of_engine(side: str, same: int | None, dataset: Dataset, depth: int) -> RankedLists:
+    """The list that a live engine gave for this prompt."""
+    query_id = dataset.queries[same].query_id if same is not None else ""
+    return cut_lists(list_rows([dataset.fetched[side].lists[query_id]], dataset.doc_ids), depth)
+
+
+def list_of_run(run: str, same: int | None, dataset: Dataset, side: str, depth: int) -> RankedLists:
+    """A run's list for a labelled prompt; HarnessError for another, of which the run knows nothing."""
+    if same is None:
+        raise HarnessError(f"search: must be the text of a labelled prompt, since {side}.run has no list for another")
+    lists = run_side(run, dataset, side, depth).lists
+    return RankedLists(lists.rows[same : same + 1], lists.scores[same : same + 1])
+
+
 def encode_one(text: str, same: int | None, dataset: Dataset, config: Config, progress: Progress) -> tuple[Vectors, Vectors]:
-    """The documents' vectors, and this prompt's, (1, dimension); a labelled prompt's come from the cache."""
-    queries = [query.text for query in dataset.queries] if same is not None else [text]
-    documents, encoded = embeddings(dataset.texts, queries, config, progress)
+    """The documents' vectors, and this prompt's, (1, dimension); a labelled prompt's come from the cache, or from given ones."""
+    if same is None:
+        if config.semantic.vectors is not None:
+            raise HarnessError(
+                "search: must be the text of a labelled prompt, since semantic.vectors has no model to encode another"
+            )
+        dataset = replace(dataset, queries=(Query("", text),))
+    documents, encoded = embeddings(dataset, config, progress)
     return documents.vectors, encoded.vectors[same or 0 : (same or 0) + 1]

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,14 +21,19 @@ import numpy as np
 
 from harness import record
 from harness.commands.judge import Judged, judge, params_as_dict, summarize_judgement, weights_to_run
+from harness.commands.report import figure_of, report
 from harness.config import Config, HeldOutFiles, load_config
 from harness.decide import profiles_of
 from harness.engines import apply_rules, rules_of
 from harness.errors import HarnessError, InterruptedStudyError, SurroundingsError
 from harness.files import write_text
 from harness.fusion import order_keys
+from harness.given import hash_file
+from harness.ids import encode_ids
 from harness.latency import peak_memory
+from harness.live import with_lists
 from harness.measures import Measure, score_queries
+from harness.notebook import Rows, Shown
 from harness.prepare import Prepared, Timings, check_places, prepare, read_data, split_held_out, warn
 from harness.profiles import find_optimum, mean_curve, restrict
 from harness.progress import Progress, Silence
@@ -53,6 +58,12 @@ from harness.systems import System, baseline_params, score_setting, trade_off
 from harness.types import Candidates, Dataset, Params
 
 MAY_CHANGE = ("cache",)  # top-level keys that do not make another question of a study
+EMBEDDED = ("documents", "queries")
+LISTS_OF = "content of live.{}"  # in the identity: the hash of a side's lists
+OTHER_LISTS = (
+    "the server gives other lists than those that the study was made on: its data, its index or the statement have changed, and"
+    " one study is of one moment"
+)
 TIMED = 200  # prompts whose fusion is timed
 PACKAGES = ("numpy", "scipy", "optuna", "pandas", "faiss-cpu", "rank-bm25", "sentence-transformers", "torch", "PyStemmer")
 
@@ -67,7 +78,7 @@ class Legs:
 
 
 @dataclass(frozen=True)
-class TuneResult:
+class TuneResult(Shown):
     """What `tune` found: the study folder, summary.json as a dict, the systems, the trade-off over K, how it ended."""
 
     folder: Path
@@ -80,6 +91,25 @@ class TuneResult:
     legs: Legs
     notes: tuple[str, ...]
 
+    def rows(self) -> Rows:
+        """The trials as in trials.csv."""
+        return record.list_trials(self.trials, self.config)[1]
+
+    def short(self) -> Rows:
+        """The systems side by side."""
+        shown = ["objective", "objective_2"][: len(self.config.objective)]
+        shown += [f"{name}@{c}" for name in ("Precision", "Recall") for c in self.config.report_at]
+        return [{"system": name, **{m: means[m] for m in shown}} for name, means in self.summary["systems"].items()]
+
+    def caption(self) -> str:
+        """Study and verdict."""
+        verdict = self.summary.get("verdict", {}).get("decision")
+        return f"study {self.config.name}, K = {self.summary['top_k']}{f', verdict: {verdict}' if verdict else ''}"
+
+    def figure(self, name: str = "curve") -> Any:
+        """A chart of the report as a plotly figure; HarnessError lists the names where there is none of this one."""
+        return figure_of(self.folder, name)
+
 
 def tune(
     config: Config | str | Path, *, name: str | None = None, fresh: bool = False, progress: Progress | None = None
@@ -90,10 +120,13 @@ def tune(
     """
     progress, timings = progress or Silence(), Timings()
     config = load_config(config, name)
-    dataset = read_data(config)
+    dataset = read_data(config, progress)
     dataset, held_out = split_held_out(config, dataset)
-    record.encode_ids([*(query.query_id for query in dataset.queries), *dataset.doc_ids])  # what cannot be written is said now
+    encode_ids([*(query.query_id for query in dataset.queries), *dataset.doc_ids])  # what cannot be written is said now
     timings.lap("reading")
+    dataset, held_out = with_lists(config, dataset, held_out, progress)
+    if config.live is not None:
+        timings.lap("asking the server")
     folder = record.folder_of(config.name)
     identity = identify(config, dataset, held_out)
     if not fresh:
@@ -101,7 +134,9 @@ def tune(
     check_places(config, dataset, folder)
     prepared = prepare(config, dataset, progress, timings, held_out=held_out)
     with hold_study(folder):
-        return run_study(prepared, folder, identity, progress, timings, fresh=fresh)
+        result = run_study(prepared, folder, identity, progress, timings, fresh=fresh)
+        report(folder, dataset=dataset)
+    return result
 
 
 def run_study(
@@ -112,7 +147,7 @@ def run_study(
     notes = [f"the old study is kept in {aside}/"] if aside else []
     record.sweep(folder)
     for warning in warn(prepared):
-        progress.say(f"warning: {warning}")
+        progress.warn(warning)
     try:
         return finish_study(prepared, folder, identity, notes, progress, timings)
     except KeyboardInterrupt:
@@ -151,17 +186,25 @@ def identify(config: Config, dataset: Dataset, held_out: Dataset | None = None) 
     data.pop("name")
     if data["engine"] is None:
         data.pop("engine")
+    elsewhere = given_content(config)
+    for side, name in (("keyword", "run"), ("semantic", "run"), ("semantic", "vectors")):
+        data[side].pop(name)  # the contents count, not where they lie
     data.pop("collection")  # the contents count, not where they lie
     identity = {
         f"{key}.{inner}": value for key in ("keyword", "semantic", "measures", "search") for inner, value in data.pop(key).items()
     }
+    live = data.pop("live")
+    if live is not None:  # the lists count, not where the server is
+        identity |= {f"live.{side}": live[side] for side in dataset.fetched}
+        identity |= {LISTS_OF.format(side): fetched.sha256 for side, fetched in dataset.fetched.items()}
     identity |= {f"search.space.{name}": entry for name, entry in identity.pop("search.space").items()}
     identity |= data
     identity |= {
         "content of collection.corpus": dataset.hashes.corpus,
         "content of collection.queries": dataset.hashes.queries,
         "content of collection.qrels": dataset.hashes.qrels,
-        "content of semantic.model": find_model(config.semantic).fingerprint,
+        **({"content of semantic.model": find_model(config.semantic).fingerprint} if config.encodes else {}),
+        **elsewhere,
         "collection.unmatched": config.collection.unmatched,
     }
     if isinstance(config.held_out, HeldOutFiles) and held_out is not None:
@@ -171,12 +214,24 @@ def identify(config: Config, dataset: Dataset, held_out: Dataset | None = None) 
     return identity
 
 
+def given_content(config: Config, *, there: bool = True) -> dict[str, str]:
+    """The content hash of each run and file of vectors that the config names; those that are gone are left out unless `there`."""
+    found = {
+        f"content of {side}.run": run for side, run in (("keyword", config.keyword.run), ("semantic", config.semantic.run)) if run
+    }
+    if config.semantic.vectors is not None:
+        files = config.semantic.vectors.model_dump()
+        found |= {f"content of semantic.vectors.{name}": path for name, path in files.items() if path is not None}
+    return {name: hash_file(Path(path)) for name, path in found.items() if there or Path(path).is_file()}
+
+
 def refuse_another_question(folder: Path, config: Config, asked: dict[str, Any]) -> None:
     """HarnessError where the folder holds a study of another question, or no study; before anything is built."""
     record.check_folder(folder)
     known = read_identity(folder)
     if known is not None and known != asked:
-        raise HarnessError(explain_difference(folder, known, asked))
+        moved = any(known.get(name) != asked.get(name) for name in map(LISTS_OF.format, ("keyword", "semantic")))
+        raise HarnessError([*([f"{folder}: {OTHER_LISTS}"] if moved else []), *explain_difference(folder, known, asked)])
     have = count_trials(folder)
     if have > config.search.trials:
         raise HarnessError(
@@ -206,11 +261,12 @@ def search_space(prepared: Prepared, folder: Path, identity: Mapping[str, Any], 
     study = open_study(folder, config, identity, package_versions())
     versions = read_legs(study)
     if len(versions) > 1:
-        progress.say(f"warning: {describe_versions(versions[-2], versions[-1])}")
+        progress.warn(describe_versions(versions[-2], versions[-1]))
     before = list_trials(study)
-    best = best_of(before, config)
-    state = {"best": best.values[0] if best and len(config.objective) == 1 else -np.inf, "new": 0}
+    new, best = 0, best_of(before, config)
     total = config.search.trials - len(before)
+    if before and total > 0:
+        progress.say(f"going on: {len(before)} of {config.search.trials} trials are there")
     if total > 0:
         for name in ("weights.yaml", "summary.json"):  # they stand only beside a complete study
             (folder / name).unlink(missing_ok=True)
@@ -218,10 +274,11 @@ def search_space(prepared: Prepared, folder: Path, identity: Mapping[str, Any], 
     with interruptible() as interrupted, progress("trials", total) as advance:
 
         def seen(trial: Trial) -> None:
-            state["new"] += 1
-            if len(config.objective) == 1 and trial.values and trial.values[0] > state["best"]:
-                state["best"] = trial.values[0]
-                progress.say(describe_trial(trial, config))
+            nonlocal new, best
+            new += 1
+            if len(config.objective) == 1 and best_of([*([best] if best else []), trial], config) is trial:
+                best = trial
+                progress.best(describe_trial(trial, config))
             advance(1)
 
         ended = run_trials(
@@ -232,7 +289,7 @@ def search_space(prepared: Prepared, folder: Path, identity: Mapping[str, Any], 
             stop=interrupted.is_set,
             settings=settings,
         )
-    return list_trials(study), Legs(int(state["new"]), ended, tuple(versions))
+    return list_trials(study), Legs(new, ended, tuple(versions))
 
 
 def describe_versions(before: dict[str, str], now: dict[str, str]) -> str:
@@ -261,8 +318,8 @@ def exact_settings(prepared: Prepared) -> list[Callable[[], Params]]:
 def describe_trial(trial: Trial, config: Config) -> str:
     """One line for an improving trial: its value, its parameters, precision and recall at each cutoff and at its K."""
     params = ", ".join(f"{k}={v:.4g}" if isinstance(v, float) else f"{k}={v}" for k, v in trial.params.items())
-    pairs = [f"@{c} {trial.logged[f'Precision@{c}']:.3f}/{trial.logged[f'Recall@{c}']:.3f}" for c in (*config.report_at, "top_k")]
-    return f"trial {trial.number}: {config.objective[0]} {trial.values[0]:.4f} ({params}); precision/recall {' '.join(pairs)}"
+    pairs = [f"@{c} {trial.logged[f'Precision@{c}']:.3f}/{trial.logged[f'Recall@{c}']:.3f}" for c in ("top_k", *config.report_at)]
+    return f"trial {trial.number}: {config.objective[0]} {trial.values[0]:.4f}, precision/recall {' '.join(pairs)} ({params})"
 
 
 @contextmanager
@@ -428,7 +485,7 @@ def write_folder(result: TuneResult, prepared: Prepared, timings: Timings) -> No
 def write_runs(result: TuneResult, prepared: Prepared) -> None:
     """One TREC run a system, with its own scores, and the qrels."""
     dataset = prepared.dataset
-    codes = record.encode_ids([*(query.query_id for query in dataset.queries), *dataset.doc_ids])
+    codes = encode_ids([*(query.query_id for query in dataset.queries), *dataset.doc_ids])
     query_codes = [codes[query.query_id] for query in dataset.queries]
     for system in result.systems:
         results = (([codes[dataset.doc_ids[row]] for row in rows], scores) for rows, scores in own_results(system, prepared))
@@ -456,16 +513,18 @@ def own_results(system: System, prepared: Prepared) -> Iterator[tuple[Any, Any]]
 
 def make_manifest(result: TuneResult, prepared: Prepared) -> dict[str, Any]:
     """Where every number comes from: hashes, versions, seed, command, machine."""
-    dataset, facts = prepared.dataset, prepared.retrieved.facts["semantic"]
+    config, dataset, facts = result.config, prepared.dataset, prepared.retrieved.facts["semantic"]
+    embedded = {side: facts[f"{side}_sha256"] for side in EMBEDDED if f"{side}_sha256" in facts}
     return {
         "harness": {"version": importlib.metadata.version("hybrid-search-harness"), "commit": find_commit()},
         "command": ["harness", *sys.argv[1:]],
-        "seed": result.config.seed,
-        "config_sha256": hashlib.sha256(result.config.to_yaml().encode()).hexdigest(),
+        "seed": config.seed,
+        "config_sha256": hashlib.sha256(config.to_yaml().encode()).hexdigest(),
         "sha256": {
             **dataset.hashes.files,
-            "embeddings": {"documents": facts["documents_sha256"], "queries": facts["queries_sha256"]},
-            "model": facts["model_sha256"],
+            **({"embeddings": embedded} if embedded else {}),
+            **({"model": facts["model_sha256"]} if config.encodes else {}),
+            **({"given": elsewhere} if (elsewhere := given_content(config, there=False)) else {}),
         },
         "content": {"corpus": dataset.hashes.corpus, "queries": dataset.hashes.queries, "qrels": dataset.hashes.qrels},
         "packages": package_versions(),
@@ -495,17 +554,26 @@ def make_timings(result: TuneResult, prepared: Prepared, timings: Timings) -> di
     facts = prepared.retrieved.facts
     settings = {system.name: system.params for system in result.systems}
     seconds = time_fusion(prepared, settings.get("pick") or result.config.base)
+    asked = {side: describe_seconds(fetched.seconds) for side, fetched in prepared.dataset.fetched.items()}
     return {
         "stages": timings.seconds,
         "trials": {str(trial.number): trial.seconds for trial in result.trials},
         "search": {
             "what": "from both retrievers' lists of one prompt to the fused one, one prompt at a time",
-            "p50": float(np.quantile(seconds, 0.5)),
-            "p95": float(np.quantile(seconds, 0.95)),
-            "queries_per_second": 1 / float(np.mean(seconds)),
+            **describe_seconds(seconds),
         },
-        "index_bytes": {"keyword": facts["keyword"]["index_bytes"], "semantic": facts["semantic"]["index_bytes"]},
+        **({"live": asked} if asked else {}),
+        "index_bytes": {side: facts[side].get("index_bytes", 0) for side in ("keyword", "semantic")},
         "peak_memory_bytes": peak_memory(),
+    }
+
+
+def describe_seconds(seconds: Sequence[float]) -> dict[str, float]:
+    """Median, 95th percentile, and how many a second one after the other."""
+    return {
+        "p50": float(np.quantile(seconds, 0.5)),
+        "p95": float(np.quantile(seconds, 0.95)),
+        "queries_per_second": 1 / float(np.mean(seconds)),
     }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from harness.collection import read_dataset
 from harness.commands.gate import (
     FAILED,
     OK,
@@ -25,10 +26,12 @@ from harness.commands.gate import (
 from harness.config import Config, HeldOutFiles
 from harness.decide import units_of
 from harness.errors import HarnessError
-from harness.files import RUN_TIES, read_dataset, write_text
+from harness.files import RUN_TIES, write_text
 from harness.folder import NOTHING, Stored, read_prepared, read_study, setting_of
 from harness.hybrid import Hybrid
+from harness.live import with_lists
 from harness.measures import prepare_judgements
+from harness.notebook import Rows, Shown
 from harness.prepare import Prepared, Timings, prepare, select_queries
 from harness.progress import Progress, Silence
 from harness.runs import read_foreign_runs
@@ -37,7 +40,7 @@ from harness.types import Dataset, Params
 
 
 @dataclass(frozen=True)
-class Watch:
+class Watch(Shown):
     """All checks of one watch; `ok` unless one failed."""
 
     study: str
@@ -51,6 +54,19 @@ class Watch:
     def ok(self) -> bool:
         """Whether no check failed."""
         return all(check.status != FAILED for check in self.checks)
+
+    def rows(self) -> Rows:
+        """A row for each check."""
+        return [{"check": c.name, "status": c.status, "message": c.message, **c.numbers} for c in self.checks]
+
+    def short(self) -> Rows:
+        """Each check's answer."""
+        return [{"check": c.name, "status": c.status, "message": c.message} for c in self.checks]
+
+    def caption(self) -> str:
+        """What was looked at, and whether it is well."""
+        verdict = "nothing speaks against it" if self.ok else "look at what failed"
+        return f"study {self.study}, setting {self.setting}, {self.prompts} prompts: {verdict}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON."""
@@ -119,7 +135,9 @@ def watch(
     then = side_of(recorded.dataset, recorded.hybrid, params)
     dataset = recorded.dataset if run is not None and qrels is None else read_today(recorded, queries, qrels)
     if dataset.hashes is not NOTHING and recorded_corpus(stored) not in (None, dataset.hashes.corpus):
-        progress.say("warning: the corpus is no longer the one that the study was made on")
+        progress.warn("the corpus is no longer the one that the study was made on")
+    if run is None:
+        dataset, _ = with_lists(stored.config, dataset, None, progress, also=params)
     units = units_of([query.cluster for query in dataset.queries])
     now = look(stored.config, dataset, params, run, ties, progress)
     measure = stored.config.objectives[0]
@@ -146,7 +164,7 @@ def read_today(recorded: Prepared, queries: str | Path | None, qrels: str | Path
     used = {query.query_id for query in recorded.dataset.queries}
     kept = np.asarray([query.query_id in used for query in dataset.queries])
     if not kept.any():
-        raise HarnessError(f"{files.qrels}: must judge prompts that the study used, got none of its {len(used)}")
+        raise HarnessError(f"{files.labels}: must judge prompts that the study used, got none of its {len(used)}")
     return select_queries(dataset, kept)
 
 
@@ -163,7 +181,7 @@ def look(config: Config, dataset: Dataset, params: Params, run: str | Path | Non
     if run is not None:
         ((_, ranking, lines),) = read_foreign_runs([run], dataset, ties, whole_corpus=dataset.hashes is not NOTHING)
         for line in lines:
-            progress.say(f"warning: {line}")
+            progress.warn(line)
         query_ids = tuple(query.query_id for query in dataset.queries)
         return Side(query_ids, prepare_judgements(dataset.qrels, config.measures.conventions()), ranking, None)
     return side_of(dataset, prepare(config, dataset, progress, Timings(), also=params).hybrid, params)
