@@ -625,10 +625,11 @@ def _check_together(config: Config, document: YamlDocument | None, problems: Pro
                 "must be true for the fusion theoretical: its lowest score, -1, is that of unit vectors",
             )
         if not config.searches_vectors:
-            scorer = "a run's score" if config.list_source("semantic") == "semantic.run" else "a server's score"
+            source = config.list_source("semantic")
             problems.add(
-                _where(tuple(str(config.list_source("semantic")).split(".")), document),
-                f"must not stand beside the fusion theoretical: nothing says how low {scorer} can be; nearest: minmax",
+                _where(tuple(str(source).split(".")), document),
+                "must not stand beside the fusion theoretical: nothing says how low"
+                f" {_maker(source)}'s score can be; nearest: minmax",
             )
     _check_corpus(config, document, problems)
     _check_given(config, document, problems)
@@ -638,6 +639,11 @@ def _check_together(config: Config, document: YamlDocument | None, problems: Pro
         problems.add(_where(("held_out", "split"), document), "must be another split than collection.split, got the same")
     if isinstance(held, HeldOutFiles) and held.queries is None and config.collection.split is None:
         problems.add(_where(("collection", "split"), document), "must say which rows to tune on where another split is held out")
+
+
+def _maker(source: str | None) -> str:
+    """Who made the lists that stand in the place of a retriever, by the key that names them."""
+    return "a run" if str(source).endswith(".run") else "a server"
 
 
 def _fusions_of(config: Config) -> set[str]:
@@ -659,11 +665,10 @@ def _check_given(config: Config, document: YamlDocument | None, problems: Proble
                 problems.add(_where((side, name), document), f"must be left out beside {side}.{what}, where it does nothing")
     made = config.list_source("keyword")
     if made is not None:
-        scorer = "a run" if made == "keyword.run" else "a server"
         kept = config.current.model_dump(exclude_none=True) if config.current is not None else {}
         for keys, named in ((("search", "space"), config.search.space), (("current",), kept)):
             for name in sorted({"k1", "b"} & set(named)):
-                problems.add(_where((*keys, name), document), f"must be left out beside {made}: the scores of {scorer} are made")
+                problems.add(_where((*keys, name), document), f"must be left out beside {made}: the scores of {_maker(made)} are made")
 
 
 def _check_corpus(config: Config, document: YamlDocument | None, problems: Problems) -> None:
@@ -794,11 +799,14 @@ def check_params(values: Mapping[str, Any], config: Config, where: Callable[[str
     if checked.get("fusion") == "theoretical" and config.engine is None:
         if not config.semantic.normalize:
             problems.add(where("fusion"), "must not be theoretical where semantic.normalize is false")
-        if config.semantic.run is not None:
-            problems.add(where("fusion"), "must not be theoretical beside semantic.run, whose lowest score is not known")
-    for name in ("k1", "b") if config.keyword.run is not None else ():
-        if checked.get(name, getattr(config.keyword, name)) != getattr(config.keyword, name):
-            problems.add(where(name), f"must be {getattr(config.keyword, name)} beside keyword.run: the scores of a run are made")
+        if not config.searches_vectors:
+            source = config.list_source("semantic")
+            problems.add(where("fusion"), f"must not be theoretical beside {source}, whose lowest score is not known")
+    made = config.list_source("keyword")
+    for name in ("k1", "b") if made is not None else ():
+        stays = getattr(config.keyword, name)
+        if checked.get(name, stays) != stays:
+            problems.add(where(name), f"must be {stays} beside {made}: the scores of {_maker(made)} are made")
     params = replace(config.base, **checked)
     if len(problems.lines) == before:
         for name, reason in refuse_setting(config.engine, params):
