@@ -46,7 +46,7 @@ import numpy as np
 import yaml
 
 from harness import keyword, record, semantic, study
-from harness.analyzers import ANALYZERS
+from harness.analyzers import ANALYZERS, analyze_simple, make_analyzer
 from harness.blocks import Keyword
 from harness.bm25 import VARIANTS, rank_keyword
 from harness.candidates import merge_lists
@@ -429,8 +429,8 @@ def small_config() -> Config:
 def retrieved_of(dataset: Dataset, depth: int, seed: int) -> Retrieved:
     """Keyword lists as the program makes them, and semantic ones out of the air."""
     options = Keyword()
-    index = keyword.build_index([keyword.analyze_simple(text) for text in dataset.texts], options)
-    postings = keyword.select_postings(index, [keyword.analyze_simple(q.text) for q in dataset.queries], options)
+    index = keyword.build_index([analyze_simple(text) for text in dataset.texts], options)
+    postings = keyword.select_postings(index, [analyze_simple(q.text) for q in dataset.queries], options)
     rng, n = np.random.default_rng(seed), len(dataset.queries)
     rows = np.stack([rng.permutation(len(dataset.texts))[:depth] for _ in range(n)]).astype(np.int32)
     lists = RankedLists(rows, -np.sort(-rng.random((n, depth)), axis=1))
@@ -1258,7 +1258,7 @@ def use_dataset(dataset: Dataset) -> None:
     """What `tune` does with the texts and ids before a model is needed."""
     encode_ids([*(query.query_id for query in dataset.queries), *dataset.doc_ids])
     for variant, name in zip(VARIANTS, (*ANALYZERS, "simple"), strict=False):
-        options, analyze = Keyword(variant=variant, analyzer=name), keyword.make_analyzer(name)
+        options, analyze = Keyword(variant=variant, analyzer=name), make_analyzer(name)
         index = keyword.build_index([analyze(text) for text in dataset.texts], options)
         postings = keyword.select_postings(index, [analyze(query.text) for query in dataset.queries], options)
         lists = rank_keyword(postings, k1=options.k1, b=options.b, depth=5)

@@ -668,7 +668,9 @@ def _check_given(config: Config, document: YamlDocument | None, problems: Proble
         kept = config.current.model_dump(exclude_none=True) if config.current is not None else {}
         for keys, named in ((("search", "space"), config.search.space), (("current",), kept)):
             for name in sorted({"k1", "b"} & set(named)):
-                problems.add(_where((*keys, name), document), f"must be left out beside {made}: the scores of {_maker(made)} are made")
+                problems.add(
+                    _where((*keys, name), document), f"must be left out beside {made}: the scores of {_maker(made)} are made"
+                )
 
 
 def _check_corpus(config: Config, document: YamlDocument | None, problems: Problems) -> None:
