@@ -17,7 +17,7 @@ import numpy as np
 from harness.choice import GRID
 from harness.config import PARAM_NAMES, Config
 from harness.decide import objective_scores, profiles_of, units_of
-from harness.engines import ALONE, RANK_FUSIONS, rules_of
+from harness.engines import ALONE, RANK_FUSIONS
 from harness.fusion import order_keys
 from harness.hybrid import Hybrid
 from harness.inference import mean_interval
@@ -399,9 +399,3 @@ def missed_by_both(hybrid: Hybrid, kept: Params, chosen: Params, top_k: int) -> 
         missed.sort(key=lambda m: (m.pick_rank == 0, m.pick_rank, m.row))
         found.append(tuple(missed[:SHOWN_MISSED]))
     return tuple(found)
-
-
-def shown_rules(config: Config) -> str:
-    """By whose rules the lists are fused, in words."""
-    rules = rules_of(config.engine)
-    return f"{rules.title} {rules.version}" if config.engine is not None else "the harness's own rules"
