@@ -24,9 +24,8 @@ from harness.inference import mean_interval
 from harness.measures import Measure, score_queries
 from harness.prepare import Prepared
 from harness.profiles import Curve, find_optimum, find_plateau, mean_curve, restrict
-from harness.space import list_values, space_values, thin, weight_range
+from harness.space import kept_of, list_values, settings_beside, space_values, thin, weight_range
 from harness.study import Trial
-from harness.systems import baseline_params
 from harness.types import BoolArray, FloatArray, IntArray, Params
 
 MOST_CUTOFFS = 50  # Ks of the curves of precision and recall
@@ -189,16 +188,9 @@ def gather(prepared: Prepared, summary: Mapping[str, Any], trials: Sequence[Tria
     )
 
 
-def kept_of(config: Config) -> str:
-    """The system that a pick must beat: today's setting where the config names it, else equal weights."""
-    return "current" if config.kept is not None else "equal"
-
-
 def settings_in(summary: Mapping[str, Any], config: Config, top_k: int) -> dict[str, Params]:
     """The parameters of every system of the summary, all at one top_k, in the summary's order."""
-    settings = baseline_params(config.base, top_k, config.engine)
-    if config.kept is not None:
-        settings["current"] = config.kept
+    settings = settings_beside(config, top_k)
     for name in ("best_trial", "pick"):
         if name in summary:
             params = summary[name]["params"]

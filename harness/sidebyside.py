@@ -14,12 +14,13 @@ import numpy as np
 from harness.config import Config
 from harness.decide import cross_fit, objective_scores, profiles_of, stock_shelf, units_of
 from harness.errors import HarnessError
-from harness.findings import kept_of, settings_in
+from harness.findings import settings_in
 from harness.hybrid import Hybrid
 from harness.inference import Comparison, compare
 from harness.prepare import Prepared
 from harness.profiles import Curve, mean_curve
 from harness.progress import Progress
+from harness.space import kept_of
 from harness.splits import make_rng
 from harness.types import FloatArray, Params
 

@@ -12,6 +12,7 @@ import numpy as np
 
 from harness.config import WHOLE_PARAMS, Config
 from harness.engines import RANK_FUSIONS
+from harness.systems import baseline_params
 from harness.types import Params
 
 MOST_VALUES = 6  # of one discrete parameter in the coarse choice
@@ -168,3 +169,14 @@ def holds_setting(config: Config, params: Params) -> bool:
         elif value not in list_values(name, entry):
             return False
     return True
+
+
+def settings_beside(config: Config, top_k: int) -> dict[str, Params]:
+    """What a pick is compared with, by system: the baselines at this top_k, and today's setting where the config names it."""
+    settings = baseline_params(config.base, top_k, config.engine)
+    return settings if config.kept is None else {**settings, "current": config.kept}
+
+
+def kept_of(config: Config) -> str:
+    """The system that a pick must beat: today's setting where the config names it, else equal weights."""
+    return "current" if config.kept is not None else "equal"

@@ -19,7 +19,8 @@ from harness.notebook import Rows, Shown
 from harness.prepare import Timings, prepare, read_data, split_held_out, warn
 from harness.progress import Progress, Silence
 from harness.runs import read_foreign_runs
-from harness.systems import System, baseline_params, score_setting, score_system
+from harness.space import settings_beside
+from harness.systems import System, score_setting, score_system
 from harness.types import IntArray
 
 
@@ -103,9 +104,7 @@ def evaluate(
     dataset, _ = with_lists(config, dataset, None, progress, also=params)
     foreign = read_foreign_runs(runs, dataset, ties, whole_corpus=config.collection.corpus is not None)
     prepared = prepare(config, dataset, progress, Timings(), also=params)
-    settings = baseline_params(config.base, params.top_k, config.engine)
-    if config.kept is not None:
-        settings["current"] = config.kept
+    settings = settings_beside(config, params.top_k)
     if not runs:
         settings["weights" if weights is not None else "config"] = params
     systems = [

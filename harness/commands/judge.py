@@ -29,9 +29,10 @@ from harness.measures import parse_measure, score_queries
 from harness.prepare import Prepared
 from harness.profiles import Curve, find_optimum, find_plateau, mean_curve
 from harness.progress import Progress
+from harness.space import kept_of, settings_beside
 from harness.splits import make_rng
 from harness.study import Trial, params_of
-from harness.systems import System, baseline_params
+from harness.systems import System
 from harness.types import FloatArray, IntArray, Params
 
 
@@ -68,11 +69,7 @@ def judge(prepared: Prepared, trials: Sequence[Trial], best: Trial, progress: Pr
     exact = find_exact(hybrid, config, [params_of(trial, config) for trial in complete], progress)
     pick = make_pick(hybrid, config, units, params_of(best, config))
     top_k = pick.params.top_k
-    kept = "current" if config.kept is not None else "equal"
-    settings = {
-        **baseline_params(config.base, top_k, config.engine),
-        **({"current": config.kept} if config.kept is not None else {}),
-    }
+    kept, settings = kept_of(config), settings_beside(config, top_k)
     measure = config.objectives[0]
     curve = mean_curve(profiles_of(hybrid, pick.params, measure, [top_k])[0])
     fitted = cross_fit(hybrid, config, units, pick.shelf, progress)

@@ -38,7 +38,7 @@ from harness.prepare import Prepared, Timings, check_places, prepare, read_data,
 from harness.profiles import find_optimum, mean_curve, restrict
 from harness.progress import Progress, Silence
 from harness.semantic import THREADS, find_model
-from harness.space import DISCRETE, count_points, list_settings, list_values, space_values, weight_range
+from harness.space import DISCRETE, count_points, list_settings, list_values, settings_beside, space_values, weight_range
 from harness.study import (
     Outcome,
     Trial,
@@ -54,7 +54,7 @@ from harness.study import (
     read_legs,
     run_trials,
 )
-from harness.systems import System, baseline_params, score_setting, trade_off
+from harness.systems import System, score_setting, trade_off
 from harness.types import Candidates, Dataset, Params
 
 MAY_CHANGE = ("cache",)  # top-level keys that do not make another question of a study
@@ -349,7 +349,7 @@ def settle(prepared: Prepared, folder: Path, trials: list[Trial], legs: Legs, no
     best = best_of(trials, config) if len(config.objective) == 1 else None
     judged = judge(prepared, trials, best, progress) if best is not None else None
     top_k = judged.pick.params.top_k if judged is not None else config.top_k
-    settings = settings_of(config, top_k)
+    settings = settings_beside(config, top_k)
     if best is not None and judged is not None:
         settings |= {"best_trial": params_of(best, config), "pick": judged.pick.params}
     systems = score_systems(prepared, settings, top_k)
@@ -400,14 +400,6 @@ def counted_out(prepared: Prepared) -> dict[str, int]:
     """How many prompts are held out; nothing where none is."""
     held = prepared.held_out
     return {"queries_held_out": len(held.dataset.queries)} if held is not None else {}
-
-
-def settings_of(config: Config, top_k: int) -> dict[str, Params]:
-    """The baselines at this top_k, and today's setting where the config names it."""
-    settings = baseline_params(config.base, top_k, config.engine)
-    if config.kept is not None:
-        settings["current"] = config.kept
-    return settings
 
 
 def score_systems(prepared: Prepared, settings: dict[str, Params], top_k: int) -> tuple[System, ...]:

@@ -35,7 +35,7 @@ from harness.notebook import Rows, Shown
 from harness.prepare import Prepared, Timings, prepare, select_queries
 from harness.progress import Progress, Silence
 from harness.runs import read_foreign_runs
-from harness.systems import baseline_params
+from harness.space import settings_beside
 from harness.types import Dataset, Params
 
 
@@ -195,9 +195,7 @@ def side_of(dataset: Dataset, hybrid: Hybrid, params: Params) -> Side:
 def alternatives_of(stored: Stored, deployed: Params) -> dict[str, Params]:
     """The study's other settings, at the deployed K: baselines, today's, the pick and the best trial."""
     config = stored.config
-    settings = baseline_params(config.base, deployed.top_k, config.engine)
-    if config.kept is not None:
-        settings["current"] = config.kept
+    settings = settings_beside(config, deployed.top_k)
     for name in ("pick", "best_trial"):
         if name in stored.summary:
             settings[name] = setting_of(stored, name)
