@@ -35,7 +35,8 @@ PATIENCE = 60.0  # seconds until a run counts as hanging
 # Runs the command line on the terminal that is its stdin; each call of the named function takes a while, the third one warns,
 # and the one that `raise` names raises what no person can mend.
 SLOWLY = """
-import fcntl, importlib, sys, termios, time, warnings
+import fcntl, importlib, signal, sys, termios, time, warnings
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell lets its background jobs ignore it
 fcntl.ioctl(0, termios.TIOCSCTTY, 0)
 from harness.cli import main
 place, name, seconds, bad = sys.argv.pop(1), sys.argv.pop(1), float(sys.argv.pop(1)), int(sys.argv.pop(1))
