@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from harness.engines import rules_of
 from harness.types import FloatArray
 
 if TYPE_CHECKING:
@@ -44,7 +45,15 @@ LOOKS: dict[str, Look] = {
 }
 STUDY_COLORS = ("#d86000", "#4884b4", "#189c78", "#b4489c", "#9c843c", "#6c6cc0", "#788490")
 STUDY_DASHES = ("solid", "dash", "dot", "dashdot", "longdash", "longdashdot")
+CURVE, NEUTRAL = LOOKS["equal"].color, LOOKS["rrf"].color  # of what is no system: the exact curve, helping lines
 Figure = dict[str, Any]
+
+
+def system_name(system: str, engine: str | None) -> str:
+    """A system as people read it; `rrf` with the constant that it has by default under the engine, another name as it is."""
+    if system == "rrf":
+        return f"RRF {rules_of(engine).rrf_k}"
+    return LOOKS[system].name if system in LOOKS else system
 
 
 def plain(text: str) -> str:
@@ -150,13 +159,13 @@ def curve_figure(
 
     `band` is (grid, low, high); `marks` are (system, weight, score, lies on the curve); `interval` is the pick's.
     """
-    traces = [] if band is None else band_traces(*band, color="#4884b4", name="95 % interval")
-    traces.append(step_trace(curve, name="exact curve", line={"color": "#4884b4", "width": 1.6}))
+    traces = [] if band is None else band_traces(*band, color=CURVE, name="95 % interval")
+    traces.append(step_trace(curve, name="exact curve", line={"color": CURVE, "width": 1.6}))
     if plateau:
         xs: list[float | None] = [end for low, high in plateau for end in (low, high, None)]
         low = min(float(curve.on.min()), *(score for _, _, score, _ in marks)) if marks else float(curve.on.min())
         ys = [None if x is None else low for x in xs]
-        line = {"color": "#189c78", "width": 7}
+        line = {"color": LOOKS["best_trial"].color, "width": 7}
         traces.append(
             {"type": "scatter", "mode": "lines", "name": "plateau", "x": xs, "y": ys, "line": line,
              "hovertemplate": "plateau, weight %{x:.4f}<extra></extra>"}
@@ -191,7 +200,7 @@ def difference_figure(
          "hovertemplate": "weight %{x:.4f}: %{y:+.4f}<extra></extra>"}
     )  # fmt: skip
     shapes = [
-        {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 0, "y1": 0, "line": {"width": 1.2, "color": "#788490"}},
+        {"type": "line", "xref": "paper", "x0": 0, "x1": 1, "y0": 0, "y1": 0, "line": {"width": 1.2, "color": NEUTRAL}},
         {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": pick_weight, "x1": pick_weight,
          "line": {"width": 1.2, "dash": "dot", "color": color}},
     ]  # fmt: skip
@@ -215,7 +224,7 @@ class TrialPoint:
 def trade_off_figure(
     trials: Sequence[TrialPoint], front: Sequence[int], systems: Mapping[str, tuple[float, float]], top_k: int
 ) -> Figure:
-    """Precision over recall of every trial at its own K, with the Pareto front; the systems' (recall, precision) at `top_k`."""
+    """Precision over recall of every trial at its own K, with the Pareto front; the systems' (precision, recall) at `top_k`."""
     numbers = {trial.number: trial for trial in trials}
     template = (
         "trial %{customdata[0]}<br>K %{marker.color}, weight %{customdata[1]:.4f}, %{customdata[2]}<br>"
@@ -236,7 +245,7 @@ def trade_off_figure(
             "color": [t.top_k for t in trials],
             "colorscale": "Cividis",
             "colorbar": {"title": {"text": "K"}, "thickness": 12, "outlinewidth": 0},
-            "line": {"width": 0.5, "color": "#788490"},
+            "line": {"width": 0.5, "color": NEUTRAL},
         },
         "hovertemplate": template,
     }
@@ -247,11 +256,11 @@ def trade_off_figure(
         "name": "Pareto front",
         "x": rounded([t.recall for t in best], 6),
         "y": rounded([t.precision for t in best], 6),
-        "line": {"color": "#788490", "width": 1.5, "dash": "dot"},
+        "line": {"color": NEUTRAL, "width": 1.5, "dash": "dot"},
         "hoverinfo": "skip",
     }
     marks = []
-    for system, (recall, precision) in systems.items():
+    for system, (precision, recall) in systems.items():
         mark = mark_trace(system, recall, precision)
         mark["hovertemplate"] = f"{LOOKS[system].name} at K = {top_k}<br>recall %{{x:.4f}}, precision %{{y:.4f}}<extra></extra>"
         marks.append(mark)
@@ -275,7 +284,7 @@ def objectives_figure(trials: Sequence[TrialPoint], front: Sequence[int], names:
                          "%{x:.4f}, %{y:.4f}<extra></extra>",
     }  # fmt: skip
     line = {"type": "scatter", "mode": "lines+markers", "name": "Pareto front", "x": rounded([t.objective[0] for t in best], 6),
-            "y": rounded([t.objective[1] for t in best], 6), "line": {"color": "#d86000", "width": 1.5},
+            "y": rounded([t.objective[1] for t in best], 6), "line": {"color": LOOKS["pick"].color, "width": 1.5},
             "marker": {"symbol": "circle-open", "size": 11}, "hoverinfo": "skip"}  # fmt: skip
     return {"data": [cloud, line], "layout": layout(plain(names[0]), plain(names[1]))}
 
@@ -295,7 +304,7 @@ def cutoff_figure(curves: Sequence[tuple[str, Sequence[int], Sequence[float]]], 
     if top_k is not None:
         shapes.append(
             {"type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": top_k, "x1": top_k,
-             "line": {"width": 1.2, "dash": "dot", "color": "#788490"}}
+             "line": {"width": 1.2, "dash": "dot", "color": NEUTRAL}}
         )  # fmt: skip
     return {"data": traces, "layout": layout("K", measure, shapes=shapes)}
 
@@ -311,7 +320,7 @@ def swings_figure(rows: Sequence[tuple[str, float, float, float]]) -> Figure:
         "y": names,
         "base": rounded([low for _, low, _, _ in rows], 6),
         "x": rounded([high - low for _, low, _, high in rows], 6),
-        "marker": {"color": "#4884b4"},
+        "marker": {"color": CURVE},
         "customdata": [[round(low, 6), round(high, 6)] for _, low, _, high in rows],
         "hovertemplate": "%{y}: %{customdata[0]:.4f} to %{customdata[1]:.4f}<extra></extra>",
     }
@@ -352,7 +361,7 @@ def groups_figure(rows: Sequence[tuple[str, int, float, tuple[float, float] | No
     }
     labels = [f"{plain(group) or '(none)'} ({prompts})" for group, prompts, _, _ in rows]
     axis = {"tickmode": "array", "tickvals": places, "ticktext": labels, "zeroline": False, "automargin": True}
-    shapes = [{"type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": 0, "x1": 0, "line": {"width": 1.2, "color": "#788490"}}]
+    shapes = [{"type": "line", "yref": "paper", "y0": 0, "y1": 1, "x0": 0, "x1": 0, "line": {"width": 1.2, "color": NEUTRAL}}]
     return {
         "data": [trace],
         "layout": layout(f"difference to {look}", "", yaxis=axis, shapes=shapes, height=row_height(len(rows))),

@@ -16,7 +16,7 @@ import numpy as np
 
 from harness.choice import GRID
 from harness.config import PARAM_NAMES, Config
-from harness.decide import objective_scores, profiles_of, units_of
+from harness.decide import objective_scores, profiles_of, settle_zeros, units_of
 from harness.engines import ALONE, RANK_FUSIONS
 from harness.fusion import order_keys
 from harness.hybrid import Hybrid
@@ -24,7 +24,7 @@ from harness.inference import mean_interval
 from harness.measures import Measure, score_queries
 from harness.prepare import Prepared
 from harness.profiles import Curve, find_optimum, find_plateau, mean_curve, restrict
-from harness.space import kept_of, list_values, settings_beside, space_values, thin, weight_range
+from harness.space import effective, kept_of, list_values, settings_beside, space_values, thin, weight_range
 from harness.study import Trial
 from harness.types import BoolArray, FloatArray, IntArray, Params
 
@@ -74,6 +74,11 @@ class CutoffCurve:
     cutoffs: IntArray
     precision: FloatArray
     recall: FloatArray
+
+    def at(self, top_k: int) -> tuple[float, float]:
+        """Precision and recall at one of the cutoffs."""
+        place = int(np.flatnonzero(self.cutoffs == top_k)[0])
+        return float(self.precision[place]), float(self.recall[place])
 
 
 @dataclass(frozen=True)
@@ -240,9 +245,8 @@ def draw_curve(
 
 
 def _same_shape(one: Params, other: Params) -> bool:
-    ranks = one.fusion in RANK_FUSIONS
-    keys = [name for name in PARAM_NAMES if name not in ("semantic_weight", "top_k") and (name != "rrf_k" or ranks)]
-    return all(getattr(one, key) == getattr(other, key) for key in keys)
+    """Whether two settings differ in weight and K alone."""
+    return effective(replace(one, semantic_weight=0.0, top_k=1)) == effective(replace(other, semantic_weight=0.0, top_k=1))
 
 
 def cutoffs_shown(config: Config, top_k: int) -> list[int]:
@@ -328,7 +332,7 @@ def compare_each_group(
     found = []
     for group in sorted(set(groups)):
         rows = np.asarray([name == group for name in groups])
-        difference = np.where(np.abs(pick - kept) <= 1e-12, 0.0, pick - kept)[rows]
+        difference = settle_zeros(pick - kept)[rows]
         own = np.unique(units[rows], return_inverse=True)[1].astype(np.int32)
         best = summary.get("groups", {}).get(group, {}).get("best_weight")
         found.append(

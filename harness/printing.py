@@ -17,18 +17,7 @@ if TYPE_CHECKING:
     from harness.commands.search import Explanation
     from harness.commands.tune import TuneResult
     from harness.commands.watch import Watch
-    from harness.config import Config
     from harness.profiles import Curve
-
-SHOWN_NAMES = {
-    "keyword": "keyword alone",
-    "semantic": "semantic alone",
-    "equal": "equal weights",
-    "rrf": "RRF 60",
-    "current": "current setting",
-    "best_trial": "best trial",
-    "pick": "pick",
-}
 
 
 def print_reproduction(result: Reproduction) -> None:
@@ -75,6 +64,8 @@ def print_table(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
 
 def print_tune(result: TuneResult, config_path: Path) -> None:
     """What a person decides from: the systems side by side, the trade-off over K, where it is, what to type next."""
+    from harness.charts import system_name
+
     summary, config = result.summary, result.config
     counts = summary["collection"]
     trials = sum(summary["trials"].values())
@@ -94,7 +85,7 @@ def print_tune(result: TuneResult, config_path: Path) -> None:
     for name, means in summary["systems"].items():
         numbers = [means[h] for h in ("objective", "objective_2")[: len(config.objective)]]
         numbers += [means[f"{m}@{c}"] for m in ("Precision", "Recall") for c in cutoffs]
-        rows.append([shown_name(name, config), *(f"{number:.4f}" for number in numbers)])
+        rows.append([system_name(name, config.engine), *(f"{number:.4f}" for number in numbers)])
     print_table(headings, rows)
     print("\nP is precision, R recall; every mean is over the used prompts.")
 
@@ -129,13 +120,6 @@ def print_tune(result: TuneResult, config_path: Path) -> None:
     print(f"      python -m harness search {shlex.quote(str(config_path))} {shlex.quote(prompt)}")
     if "best_trial" in summary:
         print(f"      python -m harness export {result.folder} --to {config.engine or 'json'}")
-
-
-def shown_name(system: str, config: Config) -> str:
-    """A system as the tables call it; `rrf` with the constant that it has by default under the config's engine."""
-    from harness.engines import rules_of
-
-    return f"RRF {rules_of(config.engine).rrf_k}" if system == "rrf" else SHOWN_NAMES.get(system, system)
 
 
 def describe_setting(params: dict[str, Any]) -> str:
@@ -183,10 +167,11 @@ def print_judgement(summary: dict[str, Any], objective: str) -> None:
 
 def print_groups(summary: dict[str, Any]) -> None:
     """Where it helps and where not: the pick against what is kept, group by group."""
+    from harness.charts import system_name
     from harness.decide import signed
 
     kept = summary["verdict"]["compared_with"]
-    print(f"\nwhere it helps: pick against {SHOWN_NAMES.get(kept, kept)}, by group, on the prompts it was tuned on")
+    print(f"\nwhere it helps: pick against {system_name(kept, None)}, by group, on the prompts it was tuned on")
     rows = []
     for group, entry in summary["groups"].items():
         other = entry[kept]
@@ -251,6 +236,8 @@ def sketch(curve: Curve, columns: int = 72, rows: int = 10) -> list[str]:
 
 def print_evaluation(result: Evaluation) -> None:
     """Every measure for every system, each with half the width of its 95 % interval."""
+    from harness.charts import system_name
+
     data = result.to_dict()
     print(
         f"{data['collection']['queries_used']} prompts, {data['collection']['documents']} documents; objective"
@@ -268,7 +255,7 @@ def print_evaluation(result: Evaluation) -> None:
             cells.append(f"{system[measure]:.4f}{reach}")
         rows.append([measure, *cells])
     rows.append(["prompts without results", *(str(data["systems"][n]["queries_without_results"]) for n in names)])
-    print_table(["measure", *(shown_name(n, result.config) for n in names)], rows)
+    print_table(["measure", *(system_name(n, result.config.engine) for n in names)], rows)
     if result.latency is not None:
         print_latency(result)
     for warning in result.warnings:
@@ -277,12 +264,14 @@ def print_evaluation(result: Evaluation) -> None:
 
 def print_latency(result: Evaluation) -> None:
     """Latency, throughput, index size and memory of the harness's own search."""
+    from harness.charts import system_name
+
     latency = result.latency
     assert latency is not None
     print(f"\nsearch: {latency['search']['what']}")
     rows = [
         [
-            shown_name(name, result.config),
+            system_name(name, result.config.engine),
             *(f"{timed[q] * 1000:.3f} ms" for q in ("p50", "p95")),
             f"{timed['queries_per_second']:.0f}",
         ]

@@ -110,7 +110,7 @@ FIGURES: dict[str, dict[str, Any]] = {
     "curve": charts.curve_figure(CURVE, "MAP@5", band=BAND, plateau=[(0.2, 0.3), (0.5, 0.6)], interval=(0.1, 0.4), marks=MARKS),
     "bare curve": charts.curve_figure(CURVE, "MAP@5"),
     "difference": charts.difference_figure(GRID, GRID - 0.5, GRID - 0.7, GRID - 0.4, "current", 0.375),
-    "trade-off": charts.trade_off_figure(TRIALS, (7, 3, 0), {"pick": (0.5, 0.4), "rrf": (0.3, 0.2)}, 5),
+    "trade-off": charts.trade_off_figure(TRIALS, (7, 3, 0), {"pick": (0.4, 0.5), "rrf": (0.2, 0.3)}, 5),
     "objectives": charts.objectives_figure(TRIALS, [5, 1], ["MAP@5", "<i>"]),
     "cutoffs": charts.cutoff_figure([("pick", [1, 2, 4], [0.1, 0.2, 0.4]), ("rrf", [1, 2, 4], [0.3, 0.3, 0.3])], "recall", 4),
     "no cutoff": charts.cutoff_figure([("pick", [1], [0.1])], "recall", None),

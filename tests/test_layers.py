@@ -33,6 +33,7 @@ LAYERS = [
     ["prepare", "record", "importance", "live"],
     ["folder", "latency", "runs", "findings"],
     ["sidebyside"],
+    ["sentences"],
     ["page"],
     ["commands.judge", "commands.gate", "commands.check", "commands.init", "commands.cache", "commands.export"],
     ["commands.import_run", "commands.import_cranfield"],

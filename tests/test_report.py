@@ -41,8 +41,9 @@ from harness.errors import HarnessError
 from harness.folder import read_prepared, read_study
 from harness.measures import score_queries
 from harness.notebook import as_html
-from harness.page import LONGEST_ID, LONGEST_TEXT, describe, embed, verdict_sentences
+from harness.page import LONGEST_ID, LONGEST_TEXT, embed
 from harness.progress import Silence
+from harness.sentences import describe, verdict_sentences
 from harness.study import params_of
 from harness.types import FloatArray, Params
 
