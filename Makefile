@@ -3,9 +3,10 @@
 
 PYTHON ?= python3
 PIP_FLAGS ?=
+PARTS ?=
 CONFIG ?= configs/hybrid.yaml
 
-.PHONY: tune test lint reproduce
+.PHONY: tune test lint reproduce bench
 
 tune: .venv/installed
 	.venv/bin/python -m harness tune $(CONFIG)
@@ -17,6 +18,10 @@ test: .venv/installed .venv/engines
 reproduce: .venv/installed
 	.venv/bin/python -m harness reproduce reference
 	.venv/bin/python -m harness reproduce reference --from-scratch
+
+# What everything costs beside what else there is: tables, and benchmarks/results/latest.json. PARTS="keyword vectors" for some.
+bench: .venv/installed .venv/benchmarks
+	.venv/bin/python -m benchmarks.suite $(PARTS)
 
 lint: .venv/installed
 	.venv/bin/ruff check .
@@ -32,4 +37,9 @@ lint: .venv/installed
 # What the tests alone run: the engines' own libraries beside the program's rules, a browser's driver, Optuna's dashboard.
 .venv/engines: requirements-engines.lock .venv/installed
 	.venv/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) -c requirements.lock -r requirements-engines.lock
+	touch $@
+
+# What the benchmarks alone run: the programs that ours is compared with.
+.venv/benchmarks: requirements-bench.lock .venv/installed
+	.venv/bin/python -m pip install --quiet --disable-pip-version-check $(PIP_FLAGS) -c requirements.lock -r requirements-bench.lock
 	touch $@

@@ -47,16 +47,20 @@ import yaml
 
 from harness import keyword, record, semantic, study
 from harness.analyzers import ANALYZERS, analyze_simple, make_analyzer
-from harness.blocks import Keyword
+from harness.blocks import Fields, GivenVectors, Keyword
 from harness.bm25 import VARIANTS, rank_keyword
 from harness.candidates import merge_lists
-from harness.collection import DataFiles, read_dataset
+from harness.chunks import Chunking
+from harness.collection import DataFiles, Source, read_dataset
 from harness.commands import reproduce, watch
+from harness.commands.import_run import import_run
 from harness.commands.tune import run_study
 from harness.config import Config, parse_config, read_config, read_weights
 from harness.errors import HarnessError
+from harness.fields import texts_to_index, with_titles
 from harness.files import RUN_TIES, DamagedFileError, digest_of, read_arrays, read_run
 from harness.folder import SETTINGS, read_prepared, read_study, refuse_unserved, setting_of
+from harness.given import read_given_vectors, say_norms
 from harness.hybrid import Hybrid
 from harness.ids import encode_ids
 from harness.prepare import Prepared, Timings, split_held_out
@@ -790,7 +794,8 @@ def change_array(array: Any, rng: random.Random) -> Any:
                 [-1, -2, 0, 1, 5, 2**31 - 1, 10**5, -(2**31), *([math.nan, math.inf, 1e300] if array.dtype.kind == "f" else [])]
             )
             array.flat[rng.randrange(array.size)] = np.clip(
-                value, *((-(2**31), 2**31 - 1) if array.dtype.kind == "i" else (-1e308, 1e308))
+                value,
+                *((-(2**31), 2**31 - 1) if array.dtype.kind == "i" else (-np.finfo(array.dtype).max, np.finfo(array.dtype).max)),
             )
         case 1:
             array = array.astype(rng.choice(["f8", "f4", "i8", "i4", "u1", "b1", "c16", "S5", "U5"]), casting="unsafe")
@@ -1211,7 +1216,216 @@ def make_readers(home: Path) -> dict[str, Reader]:
         Reader("cache", lambda rng: {"x.npz": finish(write_npz(change_arrays(rng.choice(cached), rng), rng), rng,
             good["candidates.npz"])}, read_cache, is_sound_npz),
     ]  # fmt: skip
-    return {reader.name: reader for reader in found}
+    return {reader.name: reader for reader in (*found, *readers_from_outside(dataset))}
+
+
+# ---- what comes in other forms: search responses, vectors, tables, folders of texts ---------------------------------
+
+
+MARKUP = [
+    "# ", "## ", "####### ", "\n---\n", "---\ntitle: ", "---\n", "```\n", "~~~", "===\n", "<title>", "</title>", "<script>",
+    "<p>", "<!--", "-->", "<table><tr><td>", "</div>" * 50, "<div>" * 200, "&#x0;", "&#xD800;", "&amp;", "![x](y)", "[a](b)",
+    "> " * 40, "- " * 60, "| a | b |\n|---|---|\n", "\\", "\r\n", "\r", "\x0c", "*" * 300, "_" * 300, "[" * 300, "`" * 200,
+    "<" * 300,
+]  # fmt: skip
+SENTENCES = "Plums do not, and pears rot soon. " * 30
+PAGES = {
+    "a.md": f"---\ntitle: Apples\n---\n# Storing apples\n\nApples keep. {SENTENCES}\n\n## Late\n\n- one\n",
+    "b.html": "<html><head><title>Beans</title></head><body><h1>Runner beans</h1><p>They climb poles.</p></body></html>",
+    "deep/c.txt": "Leeks want deep holes.\n\n" * 20,
+}
+
+
+def change_text(text: str, rng: random.Random) -> str:
+    """A text with odd pieces in it, a piece repeated, or a piece gone."""
+    for _ in range(few(rng)):
+        start = rng.randrange(len(text) + 1)
+        end = min(len(text), start + rng.choice([0, 0, 1, 5, 200]))
+        piece = rng.choice([rng.choice(MARKUP), rng.choice(MARKUP), odd_text(rng), text[start:end] * rng.choice([2, 9])])
+        text = text[:start] + piece + text[end:]
+    return text[:200_000]
+
+
+def write_csv(rows: list[list[Any]], rng: random.Random, gap: str) -> bytes:
+    """A table with quotes where a cell needs them, and sometimes where it does not."""
+    quoted = [
+        ['"' + str(cell).replace('"', '""') + '"' if rng.random() < 0.1 or gap in str(cell) else cell for cell in row]
+        for row in rows
+    ]
+    return write_table(quoted, rng, gap)
+
+
+def write_parquet(columns: dict[str, Any], rng: random.Random) -> bytes:
+    """A Parquet file, its columns changed in name, type or values."""
+    import pyarrow
+    from pyarrow import parquet
+
+    made = {}
+    for name, values in columns.items():
+        if rng.random() < 0.04:
+            continue
+        draw = rng.random()
+        if draw < 0.08:
+            values = [rng.choice([None, *values]) for _ in values]
+        elif draw < 0.16:
+            values = [rng.choice([0.5, 1.0, math.nan, math.inf]) for _ in values]
+        elif draw < 0.22:
+            values = [rng.choice([1, 2**40, -1]) for _ in values]
+        elif draw < 0.28:
+            values = [rng.choice([[], [1.0], [0.5, None], None]) for _ in values]
+        elif draw < 0.34:
+            values = [odd_text(rng).encode("utf-8", "replace").decode() for _ in values]
+        elif draw < 0.38:
+            values = [rng.choice([b"x", b"\xff", b""]) for _ in values]
+        elif draw < 0.42:
+            values = [{"a": 1} for _ in values]
+        made[misspelt(rng, name) if rng.random() < 0.05 else name] = values
+    kinds = [pyarrow.array(values) for values in made.values()]
+    if rng.random() < 0.1:
+        kinds = [kind.dictionary_encode() if pyarrow.types.is_string(kind.type) else kind for kind in kinds]
+    table = pyarrow.Table.from_arrays(kinds, names=list(made))
+    out = pyarrow.BufferOutputStream()
+    parquet.write_table(
+        table.slice(0, rng.choice([0, 1, 99, 99, 99, 99])), out, compression=rng.choice(["none", "snappy", "gzip"])
+    )
+    data = out.getvalue().to_pybytes()
+    return finish(data, rng, data[::-1])
+
+
+def readers_from_outside(dataset: Dataset) -> list[Reader]:
+    """Readers of what other programs write, over the small collection."""
+    samples = Path(__file__).parents[1] / "corpora/samples"
+    responses = [json.loads(line) for line in (samples / "responses.jsonl").read_text().splitlines()[:4]]
+    searches = json.loads((samples / "msearch.json").read_text())
+    searches["responses"] = searches["responses"][:3]
+    prompts = [json.loads(line) for line in (samples / "queries.jsonl").read_text().splitlines()[:3]]
+    hits = Kind(known={
+        "query_id": ["q1", 1, 1.0, "", None], "_id": ["d1", 1, None, "a b", "a\nb"], "status": [200, 500, "x"],
+        "_score": [0.5, None, "1", True, -1, 0, 1e300], "timed_out": [True, "false", None], "failed": [1, "0", None, -1],
+        "hits": [[], {}, None, {"hits": 5}], "error": [{"type": "x", "reason": "a\nb"}, "x", None, {}, []],
+        "responses": [[], {}, None], "total": [0, None, {"value": "x"}],
+        "_shards": [{}, None, {"failed": 1, "failures": ["x", {"reason": {"reason": "a\nb"}}]}],
+    })  # fmt: skip
+
+    def make_responses(rng: random.Random) -> Files:
+        if rng.random() < 0.6:
+            return {"r.jsonl": write_jsonl(responses, rng, hits)}
+        tree = changed_tree(searches, rng, hits)
+        made = {"r.json": finish(encode(to_json(tree)), rng, b'{"responses": [{"hits": {"hits": [{"_id": "a"}]}}]}')}
+        return made | ({"queries.jsonl": write_jsonl(prompts, rng, hits)} if rng.random() < 0.9 else {})
+
+    def read_responses(where: Path) -> object:
+        queries = where / "queries.jsonl"
+        calls, path = All(), next(where.glob("r.*"))
+        for name, options in {"x.trec": {}, "y.trec": {"depth": 1, "tag": "t"}}.items():
+            with calls.one():
+                made = import_run(path, out=where / name, queries=queries if queries.exists() else None, **options)  # type: ignore[arg-type]
+                with using():
+                    made.to_dict(), made.rows(), made.config
+                    if any(listed.doc_ids for listed in made.lists):
+                        read_run(where / name)
+        calls.done()
+        return None
+
+    numbers = np.random.default_rng(4)
+    doc_ids, query_ids = list(dataset.doc_ids[: dataset.counts.documents]), [query.query_id for query in dataset.queries]
+    sides = {
+        side: (ids, numbers.normal(size=(len(ids), 4)).astype(np.float32))
+        for side, ids in (("documents", doc_ids), ("queries", query_ids))
+    }
+
+    def make_vectors(rng: random.Random) -> Files:
+        files: Files = {}
+        for side, (ids, vectors) in sides.items():
+            if rng.random() < 0.5:
+                files[f"{side}.parquet"] = write_parquet({"id": ids, "vector": vectors.tolist()}, rng)
+                continue
+            array = change_array(vectors, rng) if rng.random() < 0.5 else vectors
+            data = stored_npy(array)
+            if rng.random() < 0.15:
+                data = npy(rng.choice(HEADERS), rng.randbytes(rng.choice([0, 8, 24, 200])), rng)
+            files[f"{side}.npy"] = finish(data, rng, data[::-1])
+            files[f"{side}.txt"] = (
+                write_table([[name] for name in ids], rng, "\t") if rng.random() < 0.5 else encode("\n".join(ids))
+            )
+        return files
+
+    def read_vectors(where: Path) -> object:
+        named: dict[str, str] = {}
+        for side, key in (("documents", "document_ids"), ("queries", "query_ids")):
+            tabled = (where / f"{side}.parquet").exists()
+            named[side] = str(where / (f"{side}.parquet" if tabled else f"{side}.npy"))
+            if not tabled:
+                named[key] = str(where / f"{side}.txt")
+        calls = All()
+        for normalize in (True, False):
+            with calls.one():
+                made = read_given_vectors(GivenVectors(**named), dataset, normalize=normalize)
+                with using():
+                    say_norms(made[2], normalize=normalize)
+                    lists, _ = semantic.rank_semantic(made[0], made[1], depth=5)
+                    assert np.isfinite(lists.scores[lists.rows >= 0]).all(), "a score is not finite"
+        calls.done()
+        return None
+
+    corpus = [["id", "title", "text"], *([d["_id"], d["title"], d["text"]] for d in DOCUMENTS)]
+    asked = [
+        ["id", "text", "answers", "group", "split"],
+        *([q["_id"], q["text"], WORDS_OF[i], "g", "dev"] for i, q in enumerate(QUERIES)),
+    ]
+    labels = [["query", "document", "grade"], *([q, d, g] for q, d, g in QRELS)]
+
+    def make_tables(rng: random.Random) -> Files:
+        ending = rng.choice(["csv", "tsv", "parquet"])
+        files: Files = {}
+        for name, rows in (("corpus", corpus), ("queries", asked), ("labels", labels)):
+            if ending == "parquet" or (name == "labels" and ending == "tsv"):  # .tsv is BEIR's there
+                columns = {head: [row[i] for row in rows[1:]] for i, head in enumerate(rows[0])}
+                files[f"{name}.parquet"] = write_parquet(columns, rng)
+            else:
+                files[f"{name}.{ending}"] = write_csv(rows, rng, "," if ending == "csv" else "\t")
+        return files
+
+    def read_tables(where: Path) -> object:
+        found = {name: next(where.glob(f"{name}.*")) for name in ("corpus", "queries", "labels")}
+        calls = All()
+        for qrels, split in ((found["labels"], None), (None, None), (found["labels"], "dev")):
+            with calls.one():
+                files = DataFiles(found["corpus"], found["queries"], qrels, "ignore", split)
+                read = read_dataset(files)
+                with using():
+                    use_dataset(read)
+                    texts_to_index(with_titles(read, files.corpus, weighed), weighed)
+        calls.done()
+        return None
+
+    weighed = Keyword(fields=Fields(title=2, text=1))
+
+    def make_pages(rng: random.Random) -> Files:
+        changed = {name: change_text(text, rng) if rng.random() < 0.6 else text for name, text in PAGES.items()}
+        return {f"pages/{name}": finish(encode(text), rng, encode(rng.choice(MARKUP))) for name, text in changed.items()}
+
+    def read_pages(where: Path) -> object:
+        (where / "q.csv").write_text("id,text,answers\nq1,apples,apples keep\nq2,leeks,deep holes\n")
+        calls = All()
+        for chunking in (Chunking(), Chunking(40, 15)):
+            with calls.one():
+                source = Source(str(where / "pages"), chunking=chunking)
+                read = read_dataset(DataFiles(source, where / "q.csv", None))
+                with using():
+                    use_dataset(read)
+                    texts_to_index(with_titles(read, source, weighed), weighed)
+        calls.done()
+        return None
+
+    return [
+        Reader("responses", make_responses, read_responses, without(*JSONL_SYNTAX, "must be JSON")),
+        Reader(
+            "vectors", make_vectors, read_vectors, without("must be a numpy array", "must be a Parquet file", "must be UTF-8")
+        ),
+        Reader("tables", make_tables, read_tables, without("must be a Parquet", "must be CSV", "must be TSV", "must be UTF-8")),
+        Reader("pages", make_pages, read_pages, without("must be UTF-8", "NUL")),
+    ]
 
 
 @contextlib.contextmanager
@@ -1353,6 +1567,7 @@ def try_input(reader: Reader, files: Files, folder: Path) -> tuple[str, str, Fin
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for name, data in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
     outcome, said, find = "accepted", "", None
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -1482,7 +1697,7 @@ def run_reader(name: str, inputs: int, seed: int, finds: Path) -> dict[str, Any]
 SHARES = {"config": 18, "weights": 9, "corpus": 7, "queries": 7, "qrels-tsv": 6, "qrels-trec": 5, "run": 7, "journal": 13,
     "summary": 6,
           "study-config": 3, "study-weights": 2, "candidates": 4, "trials": 3, "manifest": 3, "timings": 2, "arrays": 5,
-          "cache": 4}  # fmt: skip
+          "cache": 4, "responses": 6, "vectors": 5, "tables": 5, "pages": 3}  # fmt: skip
 
 
 def show_row(row: dict[str, Any], finds: Sequence[str] = ("", ""), slowest: str = "") -> None:

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from harness.commands.search import Explanation
     from harness.commands.tune import TuneResult
     from harness.commands.watch import Watch
+    from harness.commands.work import Work
     from harness.config import Config
     from harness.progress import Progress
 
@@ -37,16 +38,29 @@ __all__ = [
     "search",
     "tune",
     "watch",
+    "work",
 ]
 
 
 def tune(
-    config: Config | str | Path, *, name: str | None = None, fresh: bool = False, progress: Progress | None = None
+    config: Config | str | Path,
+    *,
+    name: str | None = None,
+    fresh: bool = False,
+    allow_code: bool = False,
+    progress: Progress | None = None,
 ) -> TuneResult:
     """Run, or go on with, the study that the config describes; see `harness.commands.tune.tune`."""
     from harness.commands.tune import tune as run
 
-    return run(config, name=name, fresh=fresh, progress=progress)
+    return run(config, name=name, fresh=fresh, allow_code=allow_code, progress=progress)
+
+
+def work(study: str | Path, *, trials: int | None = None, progress: Progress | None = None) -> Work:
+    """Run trials of a study that `tune` shares; see `harness.commands.work.work`."""
+    from harness.commands.work import work as run
+
+    return run(study, trials=trials, progress=progress)
 
 
 def evaluate(
@@ -55,12 +69,13 @@ def evaluate(
     weights: str | Path | None = None,
     runs: tuple[str | Path, ...] = (),
     ties: str = "doc_id",
+    allow_code: bool = False,
     progress: Progress | None = None,
 ) -> Evaluation:
     """Every measure for a fixed setting or foreign runs, beside the baselines; see `harness.commands.evaluate.evaluate`."""
     from harness.commands.evaluate import evaluate as run
 
-    return run(config, weights=weights, runs=runs, ties=ties, progress=progress)
+    return run(config, weights=weights, runs=runs, ties=ties, allow_code=allow_code, progress=progress)
 
 
 def profile(
@@ -68,21 +83,27 @@ def profile(
     *,
     weights: str | Path | None = None,
     out: str | Path | None = None,
+    allow_code: bool = False,
     progress: Progress | None = None,
 ) -> ProfileResult:
     """The objective as an exact function of the semantic weight; see `harness.commands.profile.profile`."""
     from harness.commands.profile import profile as run
 
-    return run(config, weights=weights, out=out, progress=progress)
+    return run(config, weights=weights, out=out, allow_code=allow_code, progress=progress)
 
 
 def search(
-    config: Config | str | Path, text: str, *, weights: str | Path | None = None, progress: Progress | None = None
+    config: Config | str | Path,
+    text: str,
+    *,
+    weights: str | Path | None = None,
+    allow_code: bool = False,
+    progress: Progress | None = None,
 ) -> Explanation:
     """One prompt's results with the rank and score that each retriever gave; see `harness.commands.search.search`."""
     from harness.commands.search import search as run
 
-    return run(config, text, weights=weights, progress=progress)
+    return run(config, text, weights=weights, allow_code=allow_code, progress=progress)
 
 
 def export(study: str | Path, *, to: str, setting: str = "recommended", parity: str | Path | None = None) -> Export:
@@ -102,6 +123,7 @@ def watch(
     ties: str = "doc_id",
     latency: bool = True,
     junit: str | Path | None = None,
+    allow_code: bool = False,
     progress: Progress | None = None,
 ) -> Watch:
     """Whether a study's setting is still right, on new labels or a production run; see `harness.commands.watch.watch`."""
@@ -116,6 +138,7 @@ def watch(
         ties=ties,
         latency=latency,
         junit=junit,
+        allow_code=allow_code,
         progress=progress,
     )
 
@@ -127,18 +150,20 @@ def report(*studies: str | Path, out: str | Path | None = None, progress: Progre
     return write(*studies, out=out, progress=progress)
 
 
-def reproduce(study: str | Path, *, from_scratch: bool = False, progress: Progress | None = None) -> Reproduction:
+def reproduce(
+    study: str | Path, *, from_scratch: bool = False, allow_code: bool = False, progress: Progress | None = None
+) -> Reproduction:
     """Run a finished study again and compare; see `harness.commands.reproduce.reproduce`."""
     from harness.commands.reproduce import reproduce as again
 
-    return again(study, from_scratch=from_scratch, progress=progress)
+    return again(study, from_scratch=from_scratch, allow_code=allow_code, progress=progress)
 
 
-def check(config: Config | str | Path, *, progress: Progress | None = None) -> Check:
+def check(config: Config | str | Path, *, allow_code: bool = False, progress: Progress | None = None) -> Check:
     """What there is to know of a config and its data before anything is built; see `harness.commands.check.check`."""
     from harness.commands.check import check as look
 
-    return look(config, progress=progress)
+    return look(config, allow_code=allow_code, progress=progress)
 
 
 def init(folder: str | Path, *, out: str | Path | None = None, force: bool = False) -> Init:

@@ -80,17 +80,27 @@ def find_answers(answers: Sequence[Sequence[str]], texts: Iterable[str]) -> list
     return rows
 
 
-def find_torn(answers: Sequence[Sequence[str]], bodies: Sequence[str], passages: Sequence[Passage]) -> set[int]:
-    """The prompts of which two neighbouring passages contain an answer together; one alone is for `find_answers` to find."""
+def find_torn(answers: Sequence[Sequence[str]], bodies: Sequence[str], passages: Sequence[Passage]) -> dict[int, list[int]]:
+    """The prompts of which two neighbouring passages contain an answer together, with the numbers of the first of each two.
+
+    One alone is for `find_answers` to find.
+    """
     finder = Finder(answers)
-    return {prompt for text in neighbours(bodies, passages) for prompt in finder.find(text)}
+    found: dict[int, list[int]] = {}
+    for number, text in neighbours(bodies, passages):
+        for prompt in finder.find(text):
+            found.setdefault(prompt, []).append(number)
+    return found
 
 
-def neighbours(bodies: Sequence[str], passages: Sequence[Passage]) -> Iterator[str]:
-    """The texts of every two neighbours in one source, what they share once, a space where white space was cut away."""
+def neighbours(bodies: Sequence[str], passages: Sequence[Passage]) -> Iterator[tuple[int, str]]:
+    """Every two neighbours in one source: the number of the first, and their texts, what they share once.
+
+    A space stands where white space was cut away.
+    """
     order = sorted(range(len(passages)), key=lambda i: (passages[i].source, passages[i].start))
     for one, other in itertools.pairwise(order):
         first, second = passages[one], passages[other]
         if first.source == second.source:
             gap = " " if second.start > first.end else ""
-            yield bodies[one] + gap + bodies[other][max(first.end - second.start, 0) :]
+            yield one, bodies[one] + gap + bodies[other][max(first.end - second.start, 0) :]

@@ -1,4 +1,4 @@
-"""Where both retrievers' lists come from: the config's blocks `keyword`, `semantic` and `live`."""
+"""Where both retrievers' lists come from: the config's blocks `keyword`, `semantic`, `live` and `scale`."""
 
 from __future__ import annotations
 
@@ -6,18 +6,24 @@ import difflib
 import re
 from typing import Annotated, Any
 
-from pydantic import BeforeValidator
+from pydantic import BeforeValidator, PrivateAttr, model_validator
 
 from harness.analyzers import ANALYZERS, CODES
 from harness.bm25 import VARIANTS
+from harness.embedder import check_name
 from harness.statements import check_connection, read_statement
 from harness.values import K1, B, Block, Delta, Filled, Flag, Text, filled, one_of, real, shown, whole
 
 PACKAGED_MODEL = "all-MiniLM-L6-v2"
+BACKENDS = ("torch", "torch-bfloat16", "openvino", "openvino-bfloat16")  # what each is: harness/backends.py
+DEFAULT_BACKEND = "torch"
 A_DAY = 86_400  # seconds
+MOST_TIMES = 100  # that a field counts: its text is repeated as often
+RAY_ADDRESS = re.compile(r"(ray://)?[^\s/:]+:\d{1,5}|(ray://)?\[[0-9A-Fa-f:.]+\]:\d{1,5}")
 
 
-def _analyzer(value: Any) -> str:
+def check_analyzer(value: Any) -> str:
+    """The name of an analyzer; ValueError with the nearest for another one."""
     if isinstance(value, str) and value in ANALYZERS:
         return value
     near = difflib.get_close_matches(str(value).lower(), ANALYZERS, n=3)
@@ -25,6 +31,26 @@ def _analyzer(value: Any) -> str:
         near = [CODES[value.lower()[:2]]]
     advice = f"nearest: {', '.join(near)}" if near else f"known: {', '.join(ANALYZERS)}"
     raise ValueError(f"must be the name of an analyzer, got {shown(value)}; {advice}")
+
+
+def _embedder(value: Any) -> str:
+    return check_name(filled(value))
+
+
+FieldWeight = Annotated[int, BeforeValidator(whole(0, MOST_TIMES))]
+
+
+class Fields(Block):
+    """How many times each field of a document counts to the keyword index."""
+
+    title: FieldWeight = 1
+    text: FieldWeight = 1
+
+    @model_validator(mode="after")
+    def _one_counts(self) -> Fields:
+        if not any(weight for _, weight in self):
+            raise ValueError("must have a field above 0, got 0 for title and text: nothing would be indexed")
+        return self
 
 
 class Keyword(Block):
@@ -35,7 +61,8 @@ class Keyword(Block):
     b: B = 0.75
     epsilon: Delta = 0.25
     delta: Delta | None = None  # rank-bm25's own: .5 for l, 1 for plus
-    analyzer: Annotated[str, BeforeValidator(_analyzer)] = "simple"
+    analyzer: Annotated[str, BeforeValidator(check_analyzer)] = "simple"
+    fields: Fields | None = None  # None: title, one space, text
     run: Filled | None = None  # a TREC run in the place of the index
 
 
@@ -52,11 +79,12 @@ class GivenVectors(Block):
 
 
 class Semantic(Block):
-    """The embedding model and the FAISS index over its vectors; or vectors, or lists, that were made elsewhere."""
+    """The embedding model and the FAISS index over its vectors; or a function, vectors or lists from elsewhere."""
 
     model: Filled = PACKAGED_MODEL
     revision: Filled | None = None
     device: Filled | None = None
+    backend: Annotated[str, BeforeValidator(one_of(*BACKENDS))] = DEFAULT_BACKEND
     index: Filled = "Flat"
     query_prompt: Text | None = None  # None: the model's own
     document_prompt: Text | None = None
@@ -64,6 +92,33 @@ class Semantic(Block):
     normalize: Flag = True
     vectors: GivenVectors | None = None
     run: Filled | None = None  # a TREC run in the place of the model and the index
+    embedder: Annotated[str, BeforeValidator(_embedder)] | None = None  # module:function, in the place of the model
+    _may_run_code: bool = PrivateAttr(default=False)  # no key: leave is given on the command line alone
+
+    @property
+    def may_run_code(self) -> bool:
+        """Whether the embedder may be imported and called."""
+        return self._may_run_code
+
+    def allow_code(self) -> Semantic:
+        """The same with leave to run the embedder."""
+        allowed = self.model_copy()
+        allowed._may_run_code = True
+        return allowed
+
+
+def _ray_address(value: Any) -> str:
+    text = filled(value)
+    if text != "auto" and not RAY_ADDRESS.fullmatch(text):
+        raise ValueError(f"must be auto, or a cluster's address: HOST:PORT or ray://HOST:PORT, got {shown(value)}")
+    return text
+
+
+class Scale(Block):
+    """The corpus in shards of rows, for Ray's workers to count, encode and search."""
+
+    ray: Annotated[str, BeforeValidator(_ray_address)] = "auto"
+    shards: Annotated[int, BeforeValidator(whole(1, 100_000))] = 16
 
 
 def _connection(value: Any) -> str:

@@ -8,7 +8,10 @@ Lucene ≥ 8 `BM25Similarity` (no factor k1 + 1; document lengths are kept exact
 
 from __future__ import annotations
 
+import functools
+import itertools
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 
@@ -39,6 +42,10 @@ def lucene(f: FloatArray, l: FloatArray, *, k1: float, b: float, delta: float) -
 VARIANTS: dict[str, Callable[..., FloatArray]] = {"okapi": okapi, "l": bm25l, "plus": plus, "lucene": lucene}
 
 
+ENTRIES = ("query", "row", "frequency", "length_ratio", "weight")  # of Postings, (n_entries,) each
+ROUNDING = 1e-9  # of a score: more than sums of rounded numbers can be off
+
+
 def score_documents(postings: Postings, *, k1: float, b: float) -> tuple[IntArray, IntArray, FloatArray]:
     """Query, row and BM25 score of every document that contains a query term, sorted by query, then row; (n,) each."""
     factor = VARIANTS[postings.variant](postings.frequency, postings.length_ratio, k1=k1, b=b, delta=postings.delta)
@@ -64,6 +71,39 @@ def rank_keyword(postings: Postings, *, k1: float, b: float, depth: int) -> Rank
         lists.rows[i, : best.size] = row[part][best]
         lists.scores[i, : best.size] = scores[part][best]
     return lists
+
+
+def keep_reachable(postings: Postings, *, k1: tuple[float, float], b: tuple[float, float], depth: int) -> Postings:
+    """The postings without the documents that at no k1 and b within these bounds are among a query's best `depth`.
+
+    `rank_keyword` gives the same lists, bit for bit, there. Every variant's factor rises or falls throughout with k1, and with
+    b, so its extremes lie in the corners: a document's score is at most the sum of its terms' largest, at least that of their
+    smallest values there. Who can never reach the `depth`-th best of the smallest is left out.
+    """
+    bounds = np.searchsorted(postings.query, np.arange(postings.base.size + 1))
+    kept = np.ones(postings.query.size, dtype=bool)
+    for start, end in itertools.pairwise(bounds.tolist()):
+        part = slice(start, end)
+        rows = postings.row[part]
+        starts = np.flatnonzero(np.diff(rows, prepend=-1))
+        if starts.size <= depth:
+            continue
+        least, most = _extremes(postings, part, k1, b)
+        low, high = np.add.reduceat(least, starts), np.add.reduceat(most, starts)
+        threshold = np.partition(low, low.size - depth)[low.size - depth]
+        reachable = high >= threshold - ROUNDING * max(1.0, abs(float(threshold)))
+        kept[part] = np.repeat(reachable, np.diff(starts, append=rows.size))
+    return replace(postings, **{name: getattr(postings, name)[kept] for name in ENTRIES})
+
+
+def _extremes(postings: Postings, part: slice, k1: tuple[float, float], b: tuple[float, float]) -> tuple[FloatArray, FloatArray]:
+    """The smallest and the largest value of these entries in the corners."""
+    factor, f, l = VARIANTS[postings.variant], postings.frequency[part], postings.length_ratio[part]  # noqa: E741
+    corners = [
+        postings.weight[part] * factor(f, l, k1=one, b=other, delta=postings.delta)
+        for one, other in itertools.product(sorted(set(k1)), sorted(set(b)))
+    ]
+    return functools.reduce(np.minimum, corners), functools.reduce(np.maximum, corners)
 
 
 def best_first(scores: FloatArray, depth: int) -> NDIndex:

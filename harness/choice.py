@@ -15,7 +15,8 @@ its size from the prompts at hand:
 benchmarks/decision.py measures what it is worth against the best weight on the prompts at hand, and against .5.
 
 Notation: `scores` (n_queries, n_weights) each prompt's score on the interval that holds the middle of each cell of
-`GRID`; `home_weight` where the weight stays without evidence.
+`GRID`; `home_weight` where the weight stays without evidence; `traffic` (n_queries,) what each prompt counts in a mean, above 0
+here (None: all alike). A resample draws units, its prompts keep their traffic, and its mean is a ratio of sums.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ import numpy as np
 
 from harness.inference import SAME, standard_error
 from harness.splits import resample_counts
+from harness.traffic import column_means, weighted_mean
 from harness.types import FloatArray, IntArray
 
 CELLS = 200
@@ -70,6 +72,7 @@ def choose_weight(
     rng: np.random.Generator,
     home_weight: float = 0.5,
     grid: FloatArray = GRID,
+    traffic: FloatArray | None = None,
 ) -> Choice:
     """The weight that is expected to do well on unseen prompts (see the module's text).
 
@@ -77,9 +80,10 @@ def choose_weight(
     unit there is no evidence, and the weight is home.
     """
     counts = resample_counts(units, RESAMPLES, rng)  # (n_queries, RESAMPLES)
-    spread = float(best_weights(mean_curves(counts, scores), grid).std())
+    weighed = weigh(counts, traffic)
+    spread = float(best_weights(mean_curves(weighed, scores), grid).std())
     smoothed = multiply(scores, smoothing(grid, spread, grid))
-    best = best_weights(mean_curves(counts, smoothed), grid)  # each resample's candidate
+    best = best_weights(mean_curves(weighed, smoothed), grid)  # each resample's candidate
     place = np.interp(best, grid, np.arange(grid.size))  # between two cells: the line between their values
     lower, share = place.astype(int), place % 1
     at_best = (1 - share) * smoothed[:, lower] + share * smoothed[:, np.minimum(lower + 1, grid.size - 1)]
@@ -88,10 +92,15 @@ def choose_weight(
     times = left_out.sum(axis=1)
     gains = np.where(left_out, at_best - at_home[:, None], 0.0).sum(axis=1) / np.maximum(times, 1)
     negligible = LEVEL * float(scores.max() - scores.min())
-    evidence = evidence_of(gains, units, negligible) if (times > 0).all() else 0.0
+    evidence = evidence_of(gains, units, negligible, traffic) if (times > 0).all() else 0.0
     pull = 1.0 if np.isinf(evidence) else evidence**2 / (1 + evidence**2)
     candidate = float(best.mean())
     return Choice(home_weight + pull * (candidate - home_weight), candidate, spread, evidence, pull)
+
+
+def weigh(counts: FloatArray, traffic: FloatArray | None) -> FloatArray:
+    """How much each prompt counts in each resample, (n_queries, n_resamples): as often as it was drawn, times its traffic."""
+    return counts if traffic is None else counts * (traffic / traffic.mean())[:, None]
 
 
 def mean_curves(counts: FloatArray, scores: FloatArray) -> FloatArray:
@@ -109,45 +118,57 @@ def multiply(scores: FloatArray, kernel: FloatArray) -> FloatArray:
     return sums
 
 
-def evidence_of(gain: FloatArray, units: IntArray, negligible: float = SAME) -> float:
+def evidence_of(gain: FloatArray, units: IntArray, negligible: float = SAME, traffic: FloatArray | None = None) -> float:
     """The mean gain over its standard error: 0 for a negligible gain or a single unit, inf for one without any spread."""
-    mean, error = float(gain.mean()), standard_error(gain, units)
+    mean, error = weighted_mean(gain, traffic), standard_error(gain, units, traffic)
     if error is None or mean <= negligible:
         return 0.0
     return float("inf") if error <= negligible else mean / error
 
 
-def choose_setting(all_scores: list[FloatArray], units: IntArray, rng: np.random.Generator, grid: FloatArray = GRID) -> int:
+def choose_setting(
+    all_scores: list[FloatArray],
+    units: IntArray,
+    rng: np.random.Generator,
+    grid: FloatArray = GRID,
+    traffic: FloatArray | None = None,
+) -> int:
     """Which discrete setting to run: the first within one standard error of the best.
 
     `all_scores` holds each setting's grid scores, the setting of home first, then in the order of preference. Each is
     judged at the maximum of its smoothed curve, all with the first one's spread.
     """
-    counts = resample_counts(units, RESAMPLES, rng)
+    counts = weigh(resample_counts(units, RESAMPLES, rng), traffic)
     spread = float(best_weights(mean_curves(counts, all_scores[0]), grid).std())
     kernel = smoothing(grid, spread, grid)
-    tops = [int(np.argmax(multiply(scores.mean(axis=0)[None, :], kernel))) for scores in all_scores]
+    tops = [int(np.argmax(multiply(column_means(scores, traffic)[None, :], kernel))) for scores in all_scores]
     at_best = [multiply(scores, kernel[top : top + 1])[:, 0] for scores, top in zip(all_scores, tops, strict=True)]
-    best = at_best[int(np.argmax([scores.mean() for scores in at_best]))]
+    best = at_best[int(np.argmax([weighted_mean(scores, traffic) for scores in at_best]))]
     for i, scores in enumerate(at_best):
-        if evidence_of(best - scores, units) < 1:
+        if evidence_of(best - scores, units, traffic=traffic) < 1:
             return i
     raise AssertionError("the best setting is within any distance of itself")
 
 
 def find_interval(
-    scores: FloatArray, at_pick: FloatArray, pick: float, units: IntArray, *, t_quantile: float
+    scores: FloatArray,
+    at_pick: FloatArray,
+    pick: float,
+    units: IntArray,
+    *,
+    t_quantile: float,
+    traffic: FloatArray | None = None,
 ) -> tuple[float, float]:
     """The weights around the pick that these prompts cannot tell from it.
 
     The widest range around the pick on whose every grid cell the mean difference to the pick has a 95 % interval that
-    reaches 0. `at_pick` (n_queries,) are the pick's own scores, `t_quantile` Student's .975 quantile for the units.
+    reaches 0. `at_pick` (n_queries,) are the pick's own scores, `t_quantile` Student's .975 quantile for the units that count.
     """
     alike = np.ones(CELLS, dtype=bool)
     for cell in range(CELLS):
         difference = scores[:, cell] - at_pick
-        error = standard_error(difference, units)
-        alike[cell] = error is None or abs(float(difference.mean())) <= t_quantile * error + SAME
+        error = standard_error(difference, units, traffic)
+        alike[cell] = error is None or abs(weighted_mean(difference, traffic)) <= t_quantile * error + SAME
     here = min(CELLS - 1, int(pick * CELLS))
     low = high = here
     while low > 0 and alike[low - 1]:

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
+from typing import Any
 
 from harness.errors import HarnessError, Problems
 from harness.files import hash_lines, read_bytes
@@ -36,11 +37,26 @@ BETWEEN = " > "  # title and headings
 
 
 @dataclass(frozen=True)
+class Counting:
+    """A model's tokenizer (of the package tokenizers), the SHA-256 of its file, and how many tokens the model reads.
+
+    `room` is what is left of these for a document when the model's marks and its prompt are in.
+    """
+
+    tokenizer: Any
+    sha256: str
+    limit: int
+    room: int
+
+
+@dataclass(frozen=True)
 class Chunking:
-    """How long a chunk may be and how much it may repeat of the one before, in characters."""
+    """How long a chunk may be and how much it may repeat of the one before, in characters or in a model's tokens."""
 
     size: int = 1000
     overlap: int = 100
+    unit: str = "characters"
+    counting: Counting | None = None  # needed where the unit is tokens
 
 
 @dataclass(frozen=True)
@@ -76,7 +92,7 @@ class Page:
 
 @dataclass
 class Chunked:
-    """All chunks, file by file in order of paths; the hash of paths and contents; what was left aside."""
+    """All chunks, file by file in order of paths; the hash of paths, contents and tokenizer; what was left aside."""
 
     chunks: list[Chunk] = field(default_factory=list)
     digest: str = ""
@@ -173,7 +189,7 @@ def read_chunks(path: str, chunking: Chunking, progress: Progress | None = None)
     found, problems = find_files(path), Problems()
     result = Chunked(skipped=Counter(found.skipped), n_files=len(found.files))
     split = {markdown: make_splitter(chunking, markdown=markdown) for markdown in (True, False)}
-    hashes: list[str] = []
+    hashes = [chunking.counting.sha256] if chunking.counting is not None else []
     with (progress or Silence())("reading and chunking", len(found.files)) as advance:
         for name in found.files:
             data = read_bytes(found.root / name)
@@ -192,6 +208,18 @@ def read_chunks(path: str, chunking: Chunking, progress: Progress | None = None)
     return result
 
 
+def say_long(chunking: Chunking) -> str | None:
+    """What it means that a chunk may hold more tokens than the model reads of it; None where it does not."""
+    counting = chunking.counting
+    if counting is None or chunking.size <= counting.room:
+        return None
+    return (
+        f"chunk.size is {chunking.size} tokens and the model reads {counting.limit}, its {counting.limit - counting.room} tokens"
+        f" of marks and prompt among them: of a full chunk the semantic side does not see the end; at most {counting.room} fit,"
+        " and fewer with the title, which comes first"
+    )
+
+
 Splitter = Callable[[str], list[tuple[int, str]]]
 
 
@@ -200,6 +228,10 @@ def make_splitter(chunking: Chunking, *, markdown: bool) -> Splitter:
     from semantic_text_splitter import MarkdownSplitter, TextSplitter
 
     kind = MarkdownSplitter if markdown else TextSplitter
+    if chunking.unit == "tokens":
+        assert chunking.counting is not None  # harness.prepare sees to it
+        count = chunking.counting.tokenizer
+        return kind.from_huggingface_tokenizer(count, chunking.size, overlap=chunking.overlap, trim=True).chunk_indices
     return kind(chunking.size, overlap=chunking.overlap, trim=True).chunk_indices
 
 

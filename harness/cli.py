@@ -17,7 +17,7 @@ from typing import Annotated, Any
 
 import typer
 
-from harness.completion import complete_setting, complete_study, complete_target, complete_ties
+from harness.completion import complete_setting, complete_shared, complete_study, complete_target, complete_ties
 from harness.errors import HarnessError, InterruptedStudyError, SurroundingsError
 from harness.printing import (
     print_evaluation,
@@ -28,6 +28,7 @@ from harness.printing import (
     print_reproduction,
     print_tune,
     print_watch,
+    print_work,
     visible,
 )
 from harness.printing_data import print_cache, print_check, print_import_cranfield, print_import_run, print_init
@@ -59,6 +60,9 @@ TiesOption = Annotated[
     ),
 ]
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object instead of tables.")]
+AllowCodeOption = Annotated[
+    bool, typer.Option("--allow-code", help="Import and call the function that semantic.embedder names; read it first.")
+]
 WeightsOption = Annotated[Path | None, typer.Option("--weights", help="A weights.yaml: the setting to use.")]
 
 
@@ -67,6 +71,7 @@ def tune(
     config: ConfigArgument,
     name: Annotated[str | None, typer.Option("--name", help="Another study name: a study folder of its own.")] = None,
     fresh: Annotated[bool, typer.Option("--fresh", help="Start over; a study of that name is moved aside.")] = False,
+    allow_code: AllowCodeOption = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -76,8 +81,30 @@ def tune(
     """
     from harness.commands.tune import tune as run
 
-    result = run(config, name=name, fresh=fresh, progress=open_progress(quiet=quiet))
+    result = run(config, name=name, fresh=fresh, allow_code=allow_code, progress=open_progress(quiet=quiet))
     print_json(result.summary) if as_json else print_tune(result, config)
+
+
+@app.command(epilog=examples("work hybrid", "work studies/hybrid --trials 100"))
+def work(
+    study: Annotated[
+        str,
+        typer.Argument(
+            metavar="STUDY", help="A study's folder, or its name.", show_default=False, autocompletion=complete_shared
+        ),
+    ],
+    trials: Annotated[int | None, typer.Option("--trials", help="Leave after so many trials.", show_default=False)] = None,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Help to run the trials of a shared study.
+
+    On any machine that sees its folder and the storage that its config names, while tune runs; no corpus and no model is needed.
+    """
+    from harness.commands.work import work as join
+
+    result = join(study, trials=trials, progress=open_progress(quiet=quiet))
+    print_json(result.to_dict()) if as_json else print_work(result)
 
 
 @app.command(epilog=examples("profile configs/hybrid.yaml", "profile configs/hybrid.yaml --weights studies/hybrid/weights.yaml"))
@@ -85,6 +112,7 @@ def profile(
     config: ConfigArgument,
     weights: WeightsOption = None,
     out: Annotated[Path, typer.Option("--out", help="Where the curve is written.")] = Path("profile.csv"),
+    allow_code: AllowCodeOption = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -94,7 +122,7 @@ def profile(
     """
     from harness.commands.profile import profile as compute
 
-    result = compute(config, weights=weights, out=out, progress=open_progress(quiet=quiet))
+    result = compute(config, weights=weights, out=out, allow_code=allow_code, progress=open_progress(quiet=quiet))
     print_json(result.to_dict()) if as_json else print_profile(result)
 
 
@@ -109,6 +137,7 @@ def evaluate(
     weights: WeightsOption = None,
     run: Annotated[list[Path] | None, typer.Option("--run", help="A TREC run to score; may be given again.")] = None,
     ties: TiesOption = "doc_id",
+    allow_code: AllowCodeOption = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -118,7 +147,8 @@ def evaluate(
     """
     from harness.commands.evaluate import evaluate as score
 
-    result = score(config, weights=weights, runs=tuple(run or ()), ties=ties, progress=open_progress(quiet=quiet))
+    progress = open_progress(quiet=quiet)
+    result = score(config, weights=weights, runs=tuple(run or ()), ties=ties, allow_code=allow_code, progress=progress)
     print_json(result.to_dict()) if as_json else print_evaluation(result)
 
 
@@ -127,6 +157,7 @@ def search(
     config: ConfigArgument,
     text: Annotated[str, typer.Argument(metavar="TEXT", help="The prompt.", show_default=False)],
     weights: WeightsOption = None,
+    allow_code: AllowCodeOption = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> None:
@@ -136,7 +167,7 @@ def search(
     """
     from harness.commands.search import search as explain
 
-    result = explain(config, text, weights=weights, progress=open_progress(quiet=quiet))
+    result = explain(config, text, weights=weights, allow_code=allow_code, progress=open_progress(quiet=quiet))
     print_json(result.to_dict()) if as_json else print_explanation(result)
 
 
@@ -179,6 +210,7 @@ def export(
 def reproduce(
     study: StudyArgument,
     from_scratch: Annotated[bool, typer.Option("--from-scratch", help="Build indexes and embeddings anew.")] = False,
+    allow_code: AllowCodeOption = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> int:
@@ -188,7 +220,7 @@ def reproduce(
     """
     from harness.commands.reproduce import reproduce as again
 
-    result = again(study, from_scratch=from_scratch, progress=open_progress(quiet=quiet, news=False))
+    result = again(study, from_scratch=from_scratch, allow_code=allow_code, progress=open_progress(quiet=quiet, news=False))
     print_json(result.to_dict()) if as_json else print_reproduction(result)
     return 0 if result.ok else 1
 
@@ -206,6 +238,7 @@ def watch(
     ties: TiesOption = "doc_id",
     latency: Annotated[bool, typer.Option("--latency/--no-latency", help="Time the search.")] = True,
     junit: Annotated[Path | None, typer.Option("--junit", help="Write JUnit XML here.", show_default=False)] = None,
+    allow_code: AllowCodeOption = False,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
 ) -> int:
@@ -224,6 +257,7 @@ def watch(
         ties=ties,
         latency=latency,
         junit=junit,
+        allow_code=allow_code,
         progress=open_progress(quiet=quiet),
     )
     print_json(result.to_dict()) if as_json else print_watch(result)
@@ -311,14 +345,17 @@ def import_cranfield(
 
 
 @app.command(epilog=examples("check configs/hybrid.yaml", "check configs/hybrid.yaml --json"))
-def check(config: ConfigArgument, quiet: QuietOption = False, as_json: JsonOption = False) -> None:
+def check(
+    config: ConfigArgument, allow_code: AllowCodeOption = False, quiet: QuietOption = False, as_json: JsonOption = False
+) -> None:
     """Look over a config and its data.
 
-    Counts, lengths and everything in the data that deserves a look, with file and line; no index is built, no model loaded.
+    Counts, lengths and everything in the data that deserves a look, with file and line; no index is built, and no model loaded
+    but for the vector of the one prompt that a live server is asked for.
     """
     from harness.commands.check import check as look
 
-    result = look(config, progress=open_progress(quiet=quiet))
+    result = look(config, allow_code=allow_code, progress=open_progress(quiet=quiet))
     print_json(result.to_dict()) if as_json else print_check(result)
 
 

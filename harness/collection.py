@@ -6,9 +6,9 @@ A plain path is BEIR's or TREC's file, a table by its ending (.csv, .tsv, .parqu
 
 from __future__ import annotations
 
-import hashlib
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -16,8 +16,19 @@ from harness import chunks, published, tables
 from harness.answers import MANY, Passage, find_answers, find_torn, plain_answer
 from harness.chunks import Chunk, Chunking
 from harness.errors import HarnessError, Problems
-from harness.files import Judgement, find_lines, hash_lines, pad_qrels, read_bytes, read_corpus, read_qrels, read_queries
+from harness.files import (
+    Judgement,
+    find_lines,
+    hash_bytes,
+    hash_lines,
+    pad_qrels,
+    pad_sources,
+    read_corpus,
+    read_qrels,
+    read_queries,
+)
 from harness.progress import Progress
+from harness.traffic import all_zero
 from harness.types import Counts, Dataset, Hashes, Query, Remark
 
 
@@ -47,6 +58,8 @@ class DataFiles:
     Without a corpus (None) the documents are those that the retrievers' lists name, which come from elsewhere.
 
     `unmatched` says what happens to judged queries that the queries lack; `split` which rows of tables with a split count.
+    With `by_source` the labels name sources, and any document of a source counts for it. `cuts` are several ways of cutting the
+    corpus into chunks: it then holds the chunks of all of them.
     """
 
     corpus: Place | None
@@ -54,6 +67,8 @@ class DataFiles:
     qrels: Place | None
     unmatched: str = "refuse"
     split: str | None = None
+    by_source: bool = False
+    cuts: tuple[Chunking, ...] = ()
 
     @property
     def labels(self) -> Place:
@@ -63,7 +78,11 @@ class DataFiles:
 
 @dataclass(frozen=True)
 class Documents:
-    """A corpus in order of ids; for chunks also what the files say (`bodies`, without titles) and where it stands there."""
+    """A corpus in order of ids; for chunks also what the files say (`bodies`, without titles) and where it stands there.
+
+    `sources` names where each document comes from, for chunks and tables with such a column; else it is empty. `cuts` is size
+    and overlap of each chunk where texts are cut in several ways.
+    """
 
     ids: tuple[str, ...]
     texts: tuple[str, ...]
@@ -71,11 +90,16 @@ class Documents:
     passages: tuple[Passage, ...] = ()
     remarks: tuple[Remark, ...] = ()
     digest: str | None = None
+    sources: tuple[str, ...] = ()
+    cuts: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)
 class Parts:
-    """What the three places hold, each checked for itself and not yet joined; `files` has the hash of each one's bytes."""
+    """What the three places hold, each checked for itself and not yet joined; `files` has the hash of each one's bytes.
+
+    `sources` are the documents', where the labels name sources; else it is empty.
+    """
 
     doc_ids: tuple[str, ...]
     texts: tuple[str, ...]
@@ -83,6 +107,8 @@ class Parts:
     judgements: list[Judgement]
     remarks: tuple[Remark, ...] = ()
     files: Mapping[str, str] = field(default_factory=dict)
+    sources: tuple[str, ...] = ()
+    cuts: tuple[tuple[int, int], ...] = ()
 
 
 def read_dataset(paths: DataFiles, *, relevance_threshold: int = 1, progress: Progress | None = None) -> Dataset:
@@ -105,7 +131,13 @@ def read_parts(paths: DataFiles, progress: Progress | None = None) -> Parts:
             return None
 
     corpus = paths.corpus
-    documents = attempt(lambda: read_documents(corpus, progress)) if corpus is not None else Documents((), ())
+    documents = (
+        attempt(lambda: read_documents(corpus, progress, by_source=paths.by_source, cuts=paths.cuts))
+        if corpus is not None
+        else Documents((), ())
+    )
+    if paths.by_source and documents is not None and corpus is not None:
+        attempt(lambda: check_sources(documents, paths))
     queries = attempt(lambda: read_prompts(paths))
     judgements = attempt(lambda: read_labels(paths)) if paths.qrels is not None else []
     if paths.split is not None:
@@ -121,28 +153,57 @@ def read_parts(paths: DataFiles, progress: Progress | None = None) -> Parts:
     files |= {
         name: hash_place(place) for name, place in (("queries", paths.queries), ("qrels", paths.qrels)) if place is not None
     }
-    return Parts(documents.ids, documents.texts, queries, judgements, remarks, {k: v for k, v in files.items() if v})
+    sources = documents.sources if paths.by_source else ()
+    files = {name: digest for name, digest in files.items() if digest}
+    return Parts(documents.ids, documents.texts, queries, judgements, remarks, files, sources, documents.cuts)
+
+
+def check_sources(documents: Documents, paths: DataFiles) -> None:
+    """HarnessError where a source is to be judged and the corpus names none, or a document could be taken for a source."""
+    if not documents.sources:
+        raise HarnessError(
+            f"{paths.corpus}: must say which source each document is of where collection.relevance is source, got a corpus"
+            " without; cut files into chunks, or name a table's column with source:"
+        )
+    several = {source for source, count in Counter(documents.sources).items() if count > 1}
+    alike = sorted(several & set(documents.ids))
+    if alike:
+        raise HarnessError(
+            f"{paths.corpus}: no document may have the id of a source with several documents, got {_some(tuple(alike))};"
+            " rename either"
+        )
 
 
 def hash_place(place: Place) -> str:
     """SHA-256 of a file's bytes; empty for what is no file."""
     path = place.path if isinstance(place, Source) else str(place)
-    return hashlib.sha256(read_bytes(Path(path))).hexdigest() if path else ""
+    return hash_bytes(Path(path)) if path else ""
 
 
 # Corpus
 
 
-def read_documents(place: Place, progress: Progress | None = None) -> Documents:
-    """The corpus in code-point order of its ids."""
+def read_documents(
+    place: Place, progress: Progress | None = None, *, by_source: bool = False, cuts: Sequence[Chunking] = ()
+) -> Documents:
+    """The corpus in code-point order of its ids; a table's documents have their sources only with `by_source`.
+
+    Texts are cut in each of the ways of `cuts`, where there are any.
+    """
     source = place if isinstance(place, Source) else Source(str(place))
     path = Path(source.path)
     if source.ir_datasets:
         return in_order(published.read_published_corpus(source.ir_datasets))
     if is_text(place):
-        return read_texts(source, progress)
+        return (
+            join_cuts([read_texts(replace(source, chunking=cut), progress) for cut in cuts], cuts)
+            if cuts
+            else read_texts(source, progress)
+        )
     if isinstance(place, Source) or path.suffix.lower() in tables.ENDINGS:
-        return in_order(tables.read_table_corpus(path, source.columns))
+        found = in_order(tables.read_table_corpus(path, source.columns))
+        sources = tables.read_table_sources(path, source.columns) if by_source else {}
+        return replace(found, sources=tuple(sources[doc_id] for doc_id in found.ids)) if sources else found
     return Documents(*read_corpus(path))
 
 
@@ -168,14 +229,43 @@ def read_texts(source: Source, progress: Progress | None = None) -> Documents:
     found = chunks.read_chunks(source.path, source.chunking or Chunking(), progress)
     ordered: Sequence[Chunk] = sorted(found.chunks, key=lambda chunk: chunk.id)
     left = ", ".join(f"{count} {reason}" for reason, count in found.skipped.most_common())
-    remark = Remark("files_left_aside", f"{source.path}: {found.n_files} files were read, left aside were {left}")
+    remarks = (
+        [Remark("files_left_aside", f"{source.path}: {found.n_files} files were read, left aside were {left}")] if left else []
+    )
+    long = chunks.say_long(source.chunking or Chunking())
+    remarks += [Remark("long_chunks", long)] if long is not None else []
     return Documents(
         tuple(chunk.id for chunk in ordered),
         tuple(f"{chunk.title} {chunk.text}".strip() for chunk in ordered),
         tuple(chunk.text for chunk in ordered),
         tuple(Passage(chunk.source, chunk.start, chunk.end) for chunk in ordered),
-        (remark,) if left else (),
+        tuple(remarks),
         found.digest,
+        tuple(chunk.source for chunk in ordered),
+    )
+
+
+def join_cuts(parts: Sequence[Documents], cuts: Sequence[Chunking]) -> Documents:
+    """The chunks of several ways of cutting the same texts as one corpus; an id says which way: `guide.md#0003@400/60`."""
+    named = [
+        (f"{doc_id}@{cut.size}/{cut.overlap}", n, i)
+        for n, (part, cut) in enumerate(zip(parts, cuts, strict=True))
+        for i, doc_id in enumerate(part.ids)
+    ]
+    named.sort()
+    counted = ", ".join(
+        f"{len(part.ids)} of {cut.size} with overlap {cut.overlap}" for part, cut in zip(parts, cuts, strict=True)
+    )
+    said = Remark("cuts", f"the texts are cut in {len(cuts)} ways, and all chunks are counted as documents: {counted}")
+    return Documents(
+        tuple(name for name, _, _ in named),
+        tuple(parts[n].texts[i] for _, n, i in named),
+        tuple(parts[n].bodies[i] for _, n, i in named),
+        tuple(replace(parts[n].passages[i], source=f"{parts[n].passages[i].source}@{n}") for _, n, i in named),
+        (*parts[0].remarks, said),
+        parts[0].digest,
+        tuple(parts[n].sources[i] for _, n, i in named),
+        tuple((cuts[n].size, cuts[n].overlap) for _, n, _ in named),
     )
 
 
@@ -273,31 +363,39 @@ def label_by_answers(
         )
     answers = [query.answers for query in asked]
     rows = find_answers(answers, documents.bodies or documents.texts)
-    if not any(rows):
+    found = [[documents.ids[row] for row in held] for held in rows]
+    if paths.by_source:  # a source contains what the end of a chunk has torn
+        torn = find_torn(answers, documents.bodies, documents.passages) if documents.passages else {}
+        found = [
+            list(dict.fromkeys(documents.sources[row] for row in [*held, *torn.get(prompt, ())]))
+            for prompt, held in enumerate(rows)
+        ]
+    if not any(found):
         raise HarnessError(
             f"{paths.queries}: at least one answer must be in a document of {paths.corpus}, got none of the answers of"
             f" {len(asked)} prompts in {len(documents.ids)} documents; an answer counts where it stands word for word"
         )
-    judgements = [
-        Judgement(0, query.query_id, documents.ids[row], 1) for query, found in zip(asked, rows, strict=True) for row in found
-    ]
-    return judgements, remark_on_answers(asked, rows, documents)
+    judgements = [Judgement(0, query.query_id, name, 1) for query, names in zip(asked, found, strict=True) for name in names]
+    return judgements, remark_on_answers(asked, found, documents, paths)
 
 
-def remark_on_answers(asked: Sequence[Query], rows: Sequence[Sequence[int]], documents: Documents) -> tuple[Remark, ...]:
-    """Prompts whose answers are in no document, torn by the end of a chunk, or in many documents."""
-    lost = [query for query, found in zip(asked, rows, strict=True) if not found]
-    torn: set[int] = set()
-    if lost and documents.passages:
+def remark_on_answers(
+    asked: Sequence[Query], found: Sequence[Sequence[str]], documents: Documents, paths: DataFiles
+) -> tuple[Remark, ...]:
+    """Prompts whose answers are in no document (or source), torn by the end of a chunk, or in many."""
+    what = "source" if paths.by_source else "document"
+    lost = [query for query, names in zip(asked, found, strict=True) if not names]
+    torn: Mapping[int, list[int]] = {}
+    if lost and documents.passages and not paths.by_source:
         torn = find_torn([query.answers for query in lost], documents.bodies, documents.passages)
     split = tuple(query.query_id for i, query in enumerate(lost) if i in torn)
     nowhere = tuple(query.query_id for i, query in enumerate(lost) if i not in torn)
-    many = {query.query_id: len(found) for query, found in zip(asked, rows, strict=True) if len(found) > MANY}
+    many = {query.query_id: len(names) for query, names in zip(asked, found, strict=True) if len(names) > MANY}
     most = max(many, key=lambda name: many[name], default="")
     remarks = [
         Remark(
             "answers_nowhere",
-            f"{len(nowhere)} of {len(asked)} prompts have answers that no document contains: they have no label and are left out"
+            f"{len(nowhere)} of {len(asked)} prompts have answers that no {what} contains: they have no label and are left out"
             " of every mean",
             nowhere,
         ),
@@ -309,7 +407,7 @@ def remark_on_answers(asked: Sequence[Query], rows: Sequence[Sequence[int]], doc
         ),
         Remark(
             "answers_in_many",
-            f"{len(many)} of {len(asked)} prompts have answers in more than {MANY} documents each (most: {most!r},"
+            f"{len(many)} of {len(asked)} prompts have answers in more than {MANY} {what}s each (most: {most!r},"
             f" {many.get(most, 0)}): all of those count as relevant; is the answer specific enough?",
             tuple(many),
         ),
@@ -363,9 +461,11 @@ def join_parts(parts: Parts, paths: DataFiles, relevance_threshold: int) -> Data
             f"{paths.labels}: every judged query must be in {paths.queries}: {found} of {len(judged)} judged queries found,"
             f" missing {_some(unmatched)}{advice}"
         )
-    row_of = {doc_id: row for row, doc_id in enumerate(doc_ids)}
-    unknown = sorted({doc for query_id in judged if query_id in known for doc in judged[query_id]} - set(row_of))
-    row_of |= {doc_id: len(doc_ids) + i for i, doc_id in enumerate(unknown)}
+    rows_of: dict[str, list[int]] = {}
+    for row, name in enumerate(parts.sources or doc_ids):
+        rows_of.setdefault(name, []).append(row)
+    unknown = sorted({doc for query_id in judged if query_id in known for doc in judged[query_id]} - set(rows_of))
+    rows_of |= {doc_id: [len(doc_ids) + i] for i, doc_id in enumerate(unknown)}
 
     threshold = max(relevance_threshold, 1)
     has_relevant = {q: any(grade >= threshold for grade in judged[q].values()) for q in judged}
@@ -386,19 +486,54 @@ def join_parts(parts: Parts, paths: DataFiles, relevance_threshold: int) -> Data
             f"{paths.labels}: at least one prompt must have a relevant document (relevance ≥ {threshold}),"
             f" got none in {len(judgements)} judgements"
         )
+    if all_zero(used):
+        raise HarnessError(
+            f"{paths.queries}: a prompt with a relevant document must have a weight above 0, got 0 for all {len(used)} of them"
+        )
     return Dataset(
         doc_ids=doc_ids + tuple(unknown),
         texts=texts,
         queries=used,
-        qrels=pad_qrels([{row_of[doc]: grade for doc, grade in judged[q.query_id].items()} for q in used]),
+        qrels=pad_sources([{name: (grade, rows_of[name]) for name, grade in judged[q.query_id].items()} for q in used])
+        if parts.sources
+        else pad_qrels([{rows_of[doc][0]: grade for doc, grade in judged[q.query_id].items()} for q in used]),
         counts=counts,
         hashes=Hashes(
             corpus=hash_lines(part for pair in zip(doc_ids, texts, strict=True) for part in pair),
-            queries=hash_lines(part for q in queries for part in (q.query_id, q.text, q.group, q.cluster)),
-            qrels=hash_lines(part for j in sorted(judgements, key=_by_pair) for part in (j.query_id, j.doc_id, str(j.grade))),
+            queries=hash_lines(part for q in queries for part in _parts_of(q)),
+            qrels=hash_lines(
+                [
+                    *(part for j in sorted(judgements, key=_by_pair) for part in (j.query_id, j.doc_id, str(j.grade))),
+                    *parts.sources,  # whose labels they are, is a part of the labels
+                ]
+            ),
             files=dict(parts.files),
         ),
+        sources=(*parts.sources, *unknown) if parts.sources else (),
+        cuts=parts.cuts,
     )
+
+
+def check_found(dataset: Dataset, paths: DataFiles) -> None:
+    """HarnessError where the used prompts' labels name nothing that the corpus has: every system would score 0."""
+    n_documents, rows = dataset.counts.documents, dataset.qrels.rows
+    if paths.corpus is None or ((rows >= 0) & (rows < n_documents)).any():
+        return
+    missing = dataset.doc_ids[n_documents:]
+    corpus = dataset.doc_ids[:n_documents]
+    advice = "ids must be written alike in both"
+    if not dataset.sources and any(doc_id.startswith(f"{name}#") for name in missing[:5] for doc_id in corpus):
+        advice = "they name the files of chunks: set collection.relevance: source"
+    raise HarnessError(
+        f"{paths.labels}: judged {'sources' if dataset.sources else 'documents'} must be in {paths.corpus}:"
+        f" 0 of {len(missing)} found, missing {_some(missing)}; {advice}"
+    )
+
+
+def _parts_of(query: Query) -> tuple[str, ...]:
+    """What a prompt is made of, as text; its weight only where it has one."""
+    weight = () if query.weight is None else (f"weight {query.weight!r}",)
+    return query.query_id, query.text, query.group, query.cluster, *weight
 
 
 def _by_pair(judgement: Judgement) -> tuple[str, str]:

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 from pydantic import BeforeValidator, Discriminator, Tag, model_validator
 
 from harness.chunks import Chunking
-from harness.collection import DataFiles, Place, Source
+from harness.collection import DataFiles, Place, Source, is_text
 from harness.tables import ENDINGS
 from harness.values import Block, Filled, one_of, shown, whole
 
@@ -18,11 +18,11 @@ TAGS = (AS_PATH, AS_BLOCK)
 
 
 class Chunk(Block):
-    """How texts are cut: the size of a chunk and what it repeats of the one before, both at most, in characters."""
+    """How texts are cut: the size of a chunk and what it repeats of the one before, both at most, in one unit."""
 
     size: Annotated[int, BeforeValidator(whole(20, MOST_CHARACTERS))] = Chunking.size
     overlap: Annotated[int, BeforeValidator(whole(0, MOST_CHARACTERS))] = Chunking.overlap
-    unit: Annotated[str, BeforeValidator(one_of("characters"))] = "characters"
+    unit: Annotated[str, BeforeValidator(one_of("characters", "tokens"))] = "characters"
 
     @model_validator(mode="after")
     def _overlap_is_less(self) -> Chunk:
@@ -58,11 +58,12 @@ class CorpusSource(SourceBlock):
     id: Filled | None = None
     text: Filled | None = None
     title: Filled | None = None
+    source: Filled | None = None
     chunk: Chunk | None = None
 
     @model_validator(mode="after")
     def _columns_or_chunks(self) -> CorpusSource:
-        columns = [name for name in ("id", "text", "title") if getattr(self, name) is not None]
+        columns = [name for name in ("id", "text", "title", "source") if getattr(self, name) is not None]
         if self.chunk is not None and columns:
             raise ValueError(f"must not name columns ({', '.join(columns)}) beside chunk: texts have none; take one out")
         if self.chunk is not None and self.path is not None and Path(self.path).suffix.lower() in (*ENDINGS, ".jsonl"):
@@ -72,7 +73,9 @@ class CorpusSource(SourceBlock):
     def place(self) -> Source:
         """The same for reading."""
         source, chunk = super().place(), self.chunk
-        return Source(source.path, source.columns, Chunking(chunk.size, chunk.overlap) if chunk else None, source.ir_datasets)
+        return Source(
+            source.path, source.columns, Chunking(chunk.size, chunk.overlap, chunk.unit) if chunk else None, source.ir_datasets
+        )
 
 
 class QueriesSource(SourceBlock):
@@ -83,6 +86,7 @@ class QueriesSource(SourceBlock):
     answers: Filled | None = None
     group: Filled | None = None
     cluster: Filled | None = None
+    weight: Filled | None = None
     split: Filled | None = None
 
 
@@ -120,7 +124,8 @@ class Collection(Block):
     """Corpus, prompts and labels, and what to do with judged queries that the queries lack.
 
     Without `qrels` the prompts' answers are the labels; `corpus` is left out where both retrievers' lists come from elsewhere
-    (`harness.config` sees to it). `split` says which rows count where a table has a split.
+    (`harness.config` sees to it). `split` says which rows count where a table has a split. `relevance` says what a label names:
+    a document, or a source of which any document counts, once.
     """
 
     corpus: CorpusPlace | None = None
@@ -128,6 +133,7 @@ class Collection(Block):
     qrels: QrelsPlace | None = None
     unmatched: Annotated[str, BeforeValidator(one_of("refuse", "ignore"))] = "refuse"
     split: Filled | None = None
+    relevance: Annotated[str, BeforeValidator(one_of("document", "source"))] = "document"
 
     @model_validator(mode="after")
     def _labels_from_one_place(self) -> Collection:
@@ -139,8 +145,31 @@ class Collection(Block):
             raise ValueError(f"split must be given where {named[0]} names a column for it; say which rows count, or take it out")
         return self
 
+    @model_validator(mode="after")
+    def _sources_are_judged(self) -> Collection:
+        named = self.corpus.source if isinstance(self.corpus, CorpusSource) else None
+        if named is not None and self.relevance == "document":
+            raise ValueError(
+                f"corpus.source ({named!r}) does nothing where labels name documents; set relevance: source, or take it out"
+            )
+        return self
+
+    @property
+    def chunk(self) -> Chunk:
+        """How texts are cut, by the corpus's block or by default."""
+        return (self.corpus.chunk if isinstance(self.corpus, CorpusSource) else None) or Chunk()
+
+    @property
+    def cuts_texts(self) -> bool:
+        """Whether the corpus is texts that are cut into chunks."""
+        if self.corpus is None:
+            return False
+        place = place_of(self.corpus)
+        path = Path(place.path if isinstance(place, Source) else place)
+        return is_text(place) or not (path.exists() or path.suffix)  # a folder that is not there may well have been one
+
     def files(self) -> DataFiles:
         """The same for reading."""
         qrels = place_of(self.qrels) if self.qrels is not None else None
         corpus = place_of(self.corpus) if self.corpus is not None else None
-        return DataFiles(corpus, place_of(self.queries), qrels, self.unmatched, self.split)
+        return DataFiles(corpus, place_of(self.queries), qrels, self.unmatched, self.split, self.relevance == "source")

@@ -13,6 +13,11 @@ def complete_study() -> list[str]:
     return sorted(path.parent.name for path in Path("studies").glob("*/summary.json"))
 
 
+def complete_shared() -> list[str]:
+    """The names of the studies below the working directory that workers may join, or have joined."""
+    return sorted(path.parent.name for path in Path("studies").glob("*/storage.json"))
+
+
 def complete_target() -> list[str]:
     """The engines that `export` knows, and the plain forms."""
     from harness.exports import EXPORTS

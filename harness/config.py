@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import itertools
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -12,9 +13,12 @@ from typing import Annotated, Any, get_args
 
 from pydantic import BeforeValidator, Field, ValidationError, ValidationInfo
 
-from harness.blocks import Keyword, Live, Semantic
+from harness.blocks import DEFAULT_BACKEND, Keyword, Live, Scale, Semantic, check_analyzer
+from harness.bm25 import VARIANTS
+from harness.chunks import Chunking
 from harness.collection import DataFiles
-from harness.collection_blocks import TAGS, Collection, QrelsPlace, QueriesPlace, place_of
+from harness.collection_blocks import MOST_CHARACTERS, TAGS, Collection, QrelsPlace, QueriesPlace, place_of
+from harness.embedder import refuse
 from harness.engines import (
     ANY_WEIGHT,
     ENGINES,
@@ -27,6 +31,7 @@ from harness.engines import (
 )
 from harness.errors import HarnessError, Problems
 from harness.measures import GROWS_WITH_K, Measure, parse_measure
+from harness.statements import check_storage
 from harness.types import Conventions, Params
 from harness.values import (
     K1,
@@ -52,14 +57,19 @@ from harness.yamlfile import YamlDocument, dump_yaml, read_yaml
 
 REFUSED_SAMPLERS = {"cmaes": "Optuna keeps its state as a pickle in the storage, and a study holds no pickle"}
 SAMPLERS = ("exact", "tpe", "random", "qmc", "grid", "bruteforce", "nsgaii", "nsgaiii", "gp")
-PARAM_NAMES = ("semantic_weight", "top_k", "fusion", "rrf_k", "depth", "k1", "b")  # the order of columns and of drawing
-WHOLE_PARAMS = ("top_k", "depth", "rrf_k")
+INDEX_PARAMS = ("analyzer", "variant", "model", "chunk_size", "chunk_overlap")  # what is built: each value once, and cached
+PARAM_NAMES = ("semantic_weight", "top_k", "fusion", "rrf_k", "depth", "k1", "b", *INDEX_PARAMS)  # of columns and of drawing
+WHOLE_PARAMS = ("top_k", "depth", "rrf_k", "chunk_size", "chunk_overlap")
+TEXT_PARAMS = ("fusion", "analyzer", "variant", "model")
+MOST_INDEXES = 64
+READERS = ("tpe", "nsgaii", "nsgaiii", "gp")  # samplers that look at what other trials found
 STUDY_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 MOST_STEPS = 1_000_000  # of a range: its values are listed
 GIVEN = {  # what stands in a retriever's place: the keys of its block that do something beside it
     ("keyword", "run"): ("run",),
     ("semantic", "run"): ("run",),
     ("semantic", "vectors"): ("vectors", "index", "normalize"),
+    ("semantic", "embedder"): ("embedder", "index", "normalize"),
 }
 NO_ENGINE = "?"  # in place of an engine that is not known
 
@@ -90,6 +100,10 @@ def _sampler(value: Any) -> str:
 
 def _engine(value: Any) -> str | None:
     return None if value is None else one_of(*ENGINES)(value)
+
+
+def _storage(value: Any) -> str | None:
+    return None if value is None else check_storage(filled(value))
 
 
 def _name(value: Any) -> str:
@@ -187,6 +201,8 @@ BOUNDS: dict[str, tuple[float, float]] = {
     "depth": (1, MOST_DEPTH),
     "k1": (0, 1000),
     "b": (0, 1),
+    "chunk_size": (20, MOST_CHARACTERS),
+    "chunk_overlap": (0, MOST_CHARACTERS),
 }
 
 
@@ -238,6 +254,7 @@ class Search(Block):
     trials: Whole = 200
     timeout: Annotated[float, BeforeValidator(real(0, above=True))] | None = None
     sampler: Annotated[str, BeforeValidator(_sampler)] = "tpe"
+    batch: Whole = 1  # trials that may run side by side: none of them sees another
     space: dict[str, Any] = Field(default_factory=lambda: {"semantic_weight": {"low": 0.0, "high": 1.0}})
 
 
@@ -264,7 +281,9 @@ class Config(Block):
     current: Current | None = None
     guards: Annotated[dict[str, float], BeforeValidator(_guards)] = Field(default_factory=dict)
     held_out: Annotated[float | list[str] | HeldOutFiles | None, BeforeValidator(_held_out)] = None
+    storage: Annotated[str | None, BeforeValidator(_storage)] = None
     cache: Filled = ".harness-cache"
+    scale: Scale | None = None
 
     @property
     def objectives(self) -> tuple[Measure, ...]:
@@ -274,7 +293,7 @@ class Config(Block):
     @property
     def held_out_data(self) -> DataFiles | None:
         """Where the held-out prompts and their labels are; None where they are not apart from the others."""
-        held, files = self.held_out, self.collection.files()
+        held, files = self.held_out, self.data
         if not isinstance(held, HeldOutFiles):
             return None
         if held.queries is None:
@@ -285,7 +304,59 @@ class Config(Block):
     @property
     def base(self) -> Params:
         """The top-level values and defaults: what baselines use, and what the space does not name."""
-        return Params(self.semantic_weight, self.top_k, self.fusion, self.rrf_k, self.depth, self.keyword.k1, self.keyword.b)
+        fused = (self.semantic_weight, self.top_k, self.fusion, self.rrf_k, self.depth, self.keyword.k1, self.keyword.b)
+        return Params(*fused, **{name: self.index_value(name) for name in self.indexed})
+
+    @property
+    def indexed(self) -> tuple[str, ...]:
+        """The index parameters that the space names: a study over several indexes."""
+        return tuple(name for name in INDEX_PARAMS if name in self.search.space)
+
+    def index_value(self, name: str) -> Any:
+        """The top-level value of an index parameter."""
+        if name in ("chunk_size", "chunk_overlap"):
+            chunk = self.collection.chunk
+            return chunk.size if name == "chunk_size" else chunk.overlap
+        return self.semantic.model if name == "model" else getattr(self.keyword, name)
+
+    @property
+    def indexes(self) -> tuple[Params, ...]:
+        """The base at every index that a trial or a baseline may search, its own first; a single one without such a search."""
+        values = []
+        for name in self.indexed:
+            entry = self.search.space[name]
+            values.append(entry if isinstance(entry, list) else [entry])
+        made = [replace(self.base, **dict(zip(self.indexed, chosen, strict=True))) for chosen in itertools.product(*values)]
+        return tuple(dict.fromkeys([self.base, *made]))
+
+    def at_index(self, params: Params) -> Config:
+        """This config for one index alone: the one that these parameters name; the space without what chooses an index."""
+        if not self.indexed:
+            return self
+        model = params.model or self.semantic.model
+        revision = self.semantic.revision if model == self.semantic.model else None
+        named = {name: value for name in ("analyzer", "variant") if (value := getattr(params, name))}
+        space = {name: entry for name, entry in self.search.space.items() if name not in INDEX_PARAMS}
+        return self.model_copy(
+            update={
+                "keyword": self.keyword.model_copy(update=named),
+                "semantic": self.semantic.model_copy(update={"model": model, "revision": revision}),
+                "search": self.search.model_copy(update={"space": space}),
+            }
+        )
+
+    @property
+    def data(self) -> DataFiles:
+        """Where the collection is, and every way in which the study cuts its texts."""
+        return self.cut_as(self.collection.files())
+
+    def cut_as(self, files: DataFiles) -> DataFiles:
+        """These files, with the corpus cut in every way that the study tries."""
+        cuts = dict.fromkeys((p.chunk_size, p.chunk_overlap) for p in self.indexes if p.chunk_size)
+        if not cuts:
+            return files
+        size, overlap = self.index_value("chunk_size"), self.index_value("chunk_overlap")
+        return replace(files, cuts=tuple(Chunking(one or size, other or overlap) for one, other in cuts))
 
     @property
     def kept(self) -> Params | None:
@@ -317,6 +388,18 @@ class Config(Block):
     def searches_vectors(self) -> bool:
         """Whether the semantic lists come from an index of the program's own."""
         return self.list_source("semantic") is None
+
+    @property
+    def fusions(self) -> set[str]:
+        """Every fusion that is named: at the top, in the space, in `current`."""
+        searched = self.search.space.get("fusion", self.fusion)
+        kept = {self.kept.fusion} if self.kept is not None else set()
+        return {*(searched if isinstance(searched, list) else [searched]), self.fusion, *kept}
+
+    @property
+    def spreads(self) -> bool:
+        """Whether anything is computed in shards: an index of the program's own, under `scale`."""
+        return self.scale is not None and (self.list_source("keyword") is None or self.searches_vectors)
 
     @property
     def encodes(self) -> bool:
@@ -357,11 +440,20 @@ class Config(Block):
     def to_yaml(self) -> str:
         """The resolved config as YAML; reading it gives the same object."""
         data = self.model_dump()
-        for side, name in (("collection", "split"), ("keyword", "run"), ("semantic", "run"), ("semantic", "vectors")):
+        for side, name in (("collection", "split"), ("keyword", "fields"), *GIVEN):
             if data[side][name] is None:
                 data[side].pop(name)
-        if data["live"] is None:
-            data.pop("live")
+        if data["semantic"]["backend"] == DEFAULT_BACKEND:
+            data["semantic"].pop("backend")
+        for name in ("live", "scale", "storage"):
+            if data[name] is None:
+                data.pop(name)
+        if self.search.batch == 1:
+            data["search"].pop("batch")
+        if data["collection"]["relevance"] == "document":
+            data["collection"].pop("relevance")
+        if isinstance(data["collection"]["corpus"], dict) and data["collection"]["corpus"]["source"] is None:
+            data["collection"]["corpus"].pop("source")
         if isinstance(data["held_out"], dict):
             data["held_out"] = {key: value for key, value in data["held_out"].items() if value is not None}
         data["objective"] = self.objective[0] if len(self.objective) == 1 else self.objective
@@ -384,12 +476,27 @@ def read_config(path: str | Path, **overrides: Any) -> Config:
     return parse_config({"name": Path(path).stem, **document.value, **overrides}, document)
 
 
-def load_config(config: Config | str | Path, name: str | None = None) -> Config:
-    """The config, read where it is a path, under another study name where one is given."""
+def load_config(config: Config | str | Path, name: str | None = None, *, allow_code: bool | None = None) -> Config:
+    """The config, read where it is a path, under another study name where one is given.
+
+    A command that encodes says by `allow_code` whether it may run an embedder; see `permit_code`.
+    """
     overrides = {"name": name} if name is not None else {}
     if isinstance(config, Config):
-        return parse_config({**config.model_dump(), **overrides})
-    return read_config(config, **overrides)
+        loaded = parse_config({**config.model_dump(), **overrides})
+    else:
+        loaded = read_config(config, **overrides)
+    return loaded if allow_code is None else permit_code(loaded, allow_code=allow_code)
+
+
+def permit_code(config: Config, *, allow_code: bool) -> Config:
+    """The config with leave to run its embedder; HarnessError where it would need to be run and `allow_code` is false."""
+    name = config.semantic.embedder
+    if name is None or not config.encodes:
+        return config
+    if not allow_code:
+        raise refuse(name)
+    return config.model_copy(update={"semantic": config.semantic.allow_code()})
 
 
 def parse_config(data: Mapping[str, Any], document: YamlDocument | None = None) -> Config:
@@ -491,7 +598,9 @@ def _check_space(space: Any, document: YamlDocument | None, problems: Problems, 
         if name not in PARAM_NAMES:
             near = difflib.get_close_matches(str(name), PARAM_NAMES, n=1, cutoff=0.5)
             advice = f"nearest: {near[0]}" if near else f"known: {', '.join(PARAM_NAMES)}"
-            problems.add(_where(keys, document), f"must be a query-time parameter, got {name!r}; {advice}")
+            problems.add(_where(keys, document), f"must be a parameter that can be searched, got {name!r}; {advice}")
+        elif isinstance(entry, dict) and name in INDEX_PARAMS:
+            problems.add(_where(keys, document), f"must be a list of values, each of which is built, got {entry!r:.80}")
         elif isinstance(entry, dict) and name != "fusion":
             checked[name] = _check_range(name, entry, keys, document, problems, engine)
         elif isinstance(entry, list):
@@ -523,6 +632,12 @@ def _check_param(name: str, value: Any, engine: str | None) -> Any:
     """One parameter's value in its own type; ValueError says what must hold."""
     if name == "fusion":
         return _fusion(value, engine)
+    if name == "analyzer":
+        return check_analyzer(value)
+    if name == "variant":
+        return one_of(*VARIANTS)(value)
+    if name == "model":
+        return filled(value)
     if name in WHOLE_PARAMS:
         return whole(int(BOUNDS[name][0]), int(BOUNDS[name][1]))(value)
     return real(*BOUNDS[name])(value)
@@ -618,7 +733,13 @@ def _check_together(config: Config, document: YamlDocument | None, problems: Pro
                     _where(("search", "space", name), document),
                     "must be a list, or a range with a step, for the sampler exact; give one of them",
                 )
-    if "theoretical" in _fusions_of(config):
+    if config.scale is not None and config.searches_vectors and config.semantic.index != "Flat":
+        problems.add(
+            _where(("semantic", "index"), document),
+            f"must be Flat under scale, where each shard is searched exactly, got {config.semantic.index!r}: another index finds"
+            " other documents in shards than in the whole",
+        )
+    if "theoretical" in config.fusions:
         if not config.semantic.normalize:
             problems.add(
                 _where(("semantic", "normalize"), document),
@@ -631,7 +752,14 @@ def _check_together(config: Config, document: YamlDocument | None, problems: Pro
                 "must not stand beside the fusion theoretical: nothing says how low"
                 f" {_maker(source)}'s score can be; nearest: minmax",
             )
+    _check_indexes(config, document, problems)
+    if config.search.batch > 1 and config.search.sampler not in READERS:
+        problems.add(
+            _where(("search", "batch"), document),
+            f"must be left out for the sampler {config.search.sampler}, which never looks at what other trials found",
+        )
     _check_corpus(config, document, problems)
+    _check_chunks(config, document, problems)
     _check_given(config, document, problems)
     _check_live(config, document, problems)
     held = config.held_out
@@ -644,13 +772,6 @@ def _check_together(config: Config, document: YamlDocument | None, problems: Pro
 def _maker(source: str | None) -> str:
     """Who made the lists that stand in the place of a retriever, by the key that names them."""
     return "a run" if str(source).endswith(".run") else "a server"
-
-
-def _fusions_of(config: Config) -> set[str]:
-    """Every fusion that the config names: at the top, in the space, in `current`."""
-    searched = config.search.space.get("fusion", config.fusion)
-    kept = {config.kept.fusion} if config.kept is not None else set()
-    return {*(searched if isinstance(searched, list) else [searched]), config.fusion, *kept}
 
 
 def _check_given(config: Config, document: YamlDocument | None, problems: Problems) -> None:
@@ -673,15 +794,80 @@ def _check_given(config: Config, document: YamlDocument | None, problems: Proble
                 )
 
 
+def _check_indexes(config: Config, document: YamlDocument | None, problems: Problems) -> None:
+    """Index parameters in the space need an index of the program's own, and labels that do not depend on the chunks."""
+    by_side = {"keyword": ("analyzer", "variant"), "semantic": ("model",)}
+    for side, names in by_side.items():
+        source = config.list_source(side)
+        if source is None and side == "semantic" and config.semantic.vectors is not None:
+            source = "semantic.vectors"
+        if source is None and side == "semantic" and config.semantic.embedder is not None:
+            source = "semantic.embedder"
+        for name in set(names) & set(config.indexed) if source is not None else ():
+            problems.add(_where(("search", "space", name), document), f"must be left out beside {source}, where it does nothing")
+    cut = [name for name in ("chunk_size", "chunk_overlap") if name in config.search.space]
+    if cut:
+        where = _where(("search", "space", cut[0]), document)
+        sides = [config.list_source(side) for side in by_side] + [
+            "semantic.vectors" if config.semantic.vectors is not None else None
+        ]
+        made = next((source for source in sides if source is not None), None)
+        if made is not None:
+            problems.add(where, f"must be left out beside {made}, which knows one way of cutting alone")
+        elif config.keyword.fields is not None:
+            problems.add(where, "must be left out beside keyword.fields: titles are known for one way of cutting alone")
+        elif not config.collection.cuts_texts:
+            problems.add(where, "must be left out where the corpus is no folder, pattern or file of texts: nothing is cut")
+        elif config.collection.relevance != "source":
+            problems.add(
+                where,
+                "must stand beside collection.relevance: source: labels that name chunks, or the chunks with an answer, are"
+                " others for every way of cutting, and their scores cannot be compared",
+            )
+        for params in config.indexes:
+            if params.chunk_overlap >= (params.chunk_size or config.index_value("chunk_size")):
+                problems.add(where, f"every overlap < every size must hold, got {params.chunk_overlap} and {params.chunk_size}")
+                break
+    if len(config.indexes) > MOST_INDEXES:
+        problems.add(
+            _where(("search", "space"), document),
+            f"must name at most {MOST_INDEXES} indexes, got {len(config.indexes)} from {', '.join(config.indexed)}",
+        )
+
+
 def _check_corpus(config: Config, document: YamlDocument | None, problems: Problems) -> None:
     """A corpus is needed by an index of the program's own, and by labels that are answers."""
     if config.collection.corpus is not None:
         return
+    if config.collection.relevance == "source":
+        problems.add(
+            _where(("collection", "corpus"), document), "must be given, got nothing, and it says which source a document has"
+        )
     own = [side for side in ("keyword", "semantic") if config.list_source(side) is None]
     if own:
         problems.add(_where(("collection", "corpus"), document), f"must be given, got nothing, and the {own[0]} side indexes it")
     elif config.collection.qrels is None:
         problems.add(_where(("collection", "corpus"), document), "must be given, got nothing, and answers are looked up in it")
+
+
+def _check_chunks(config: Config, document: YamlDocument | None, problems: Problems) -> None:
+    """Chunks in tokens need a model of the config's own to count them."""
+    chunk = getattr(config.collection.corpus, "chunk", None)
+    if chunk is None or chunk.unit != "tokens":
+        return
+    for name in ("chunk_size", "chunk_overlap"):
+        if name in config.search.space:
+            where = _where(("search", "space", name), document)
+            problems.add(where, "must be left out beside chunk.unit: tokens; take characters")
+    if config.encodes and config.semantic.embedder is None:
+        return
+    what = next((name for name in ("run", "vectors", "embedder") if getattr(config.semantic, name) is not None), None)
+    made = f"semantic.{what}" if what is not None else "live.semantic"
+    problems.add(
+        _where(("collection", "corpus", "chunk", "unit"), document),
+        f"must be characters beside {made}, got tokens: there is no model here whose tokens they could be; a token of English"
+        " is about 5 characters",
+    )
 
 
 def _check_live(config: Config, document: YamlDocument | None, problems: Problems) -> None:
@@ -693,7 +879,8 @@ def _check_live(config: Config, document: YamlDocument | None, problems: Problem
         return
     if not live.statements:
         problems.add(_where(("live",), document), "must have a statement for keyword or semantic, or both, got neither")
-    asks = ("model", "revision", "device", "query_prompt", "max_seq_length", "normalize", "vectors") if live.wants_vectors else ()
+    makers = ("model", "revision", "device", "query_prompt", "max_seq_length", "normalize", "vectors", "embedder")
+    asks = makers if live.wants_vectors else ()
     for side in live.statements:
         block = getattr(config, side)
         defaults = type(block)().model_dump()
@@ -762,7 +949,7 @@ def _ends_of(entry: Any) -> list[tuple[tuple[str | int, ...], Any]]:
     return [] if entry is None else [((), entry)]
 
 
-WEIGHTS_KEYS = (*PARAM_NAMES, "variant", "decision", "interval")
+WEIGHTS_KEYS = (*PARAM_NAMES, "decision", "interval")
 
 
 def read_weights(path: Path, config: Config) -> Params:
@@ -777,13 +964,14 @@ def read_weights(path: Path, config: Config) -> Params:
         if key not in WEIGHTS_KEYS:
             near = difflib.get_close_matches(str(key), WEIGHTS_KEYS, n=1, cutoff=0.5)
             problems.add(document.where((key,)), f"must be a known key, got {key!r}" + (f"; nearest: {near[0]}" if near else ""))
+        elif key in INDEX_PARAMS and key not in config.indexed:
+            if value != config.index_value(key):
+                problems.add(
+                    document.where((key,)),
+                    f"must be the {key} of the config's index, {config.index_value(key)}, got {shown(value)}",
+                )
         elif key in PARAM_NAMES:
             values[key] = value
-        elif key == "variant" and value != config.keyword.variant:
-            problems.add(
-                document.where((key,)),
-                f"must be the variant of the config's index, {config.keyword.variant}, got {shown(value)}",
-            )
     params = check_params(values, config, lambda key: document.where((key,)), problems)
     problems.raise_any()
     return params
@@ -810,6 +998,10 @@ def check_params(values: Mapping[str, Any], config: Config, where: Callable[[str
         if checked.get(name, stays) != stays:
             problems.add(where(name), f"must be {stays} beside {made}: the scores of {_maker(made)} are made")
     params = replace(config.base, **checked)
+    if params.index not in {other.index for other in config.indexes}:
+        names = [name for name in INDEX_PARAMS if name in checked and name not in config.indexed] or [*config.indexed]
+        problems.add(where(names[0]), "must make one of the indexes of the config's space, got another one")
+        return config.base
     if len(problems.lines) == before:
         for name, reason in refuse_setting(config.engine, params):
             problems.add(where(name), reason)

@@ -10,7 +10,8 @@ import itertools
 import os
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from scipy.special import stdtrit
@@ -23,6 +24,7 @@ from harness.measures import GROWS_WITH_K, Measure, parse_measure, score_queries
 from harness.profiles import Optimum, Profiles, find_optimum, mean_curve, profile_cuts, restrict
 from harness.progress import Progress
 from harness.space import (
+    DISCRETE,
     coarse_settings,
     count_settings,
     effective,
@@ -33,6 +35,7 @@ from harness.space import (
     weight_range,
 )
 from harness.splits import make_rng, number_units, split_folds
+from harness.traffic import count_units, counting, of_rows, weighted_mean
 from harness.types import FloatArray, IntArray, Params
 
 MOST_EXACT = 128  # discrete settings whose exact optimum is computed; beyond, the best that the trials visited
@@ -45,12 +48,16 @@ PURPOSES = {"pick": 1, "folds": 2, "tests": 3}  # each purpose has random number
 
 @dataclass(frozen=True)
 class Exact:
-    """The best weight of the best discrete setting, among `settings` examined of `of` (None: the space is not finite)."""
+    """The best weight of the best discrete setting, among `settings` examined of `of` (None: the space is not finite).
+
+    `by_index` has the same for each value of each searched index parameter, over all others that were examined with it.
+    """
 
     optimum: Optimum
     params: Params
     settings: int
     of: int | None
+    by_index: Mapping[str, Mapping[Any, tuple[Optimum, Params]]] = field(default_factory=dict)
 
 
 def profiles_of(hybrid: Hybrid, params: Params, measure: Measure, all_top_k: Sequence[int]) -> list[Profiles]:
@@ -72,7 +79,7 @@ def profile_settings(
 
 def mean_score(hybrid: Hybrid, params: Params, measure: Measure) -> float:
     """The objective's value of one setting: directly, as a trial computes it."""
-    return float(np.mean(objective_scores(hybrid, params, measure, params.top_k)))
+    return weighted_mean(objective_scores(hybrid, params, measure, params.top_k), hybrid.traffic)
 
 
 def objective_scores(hybrid: Hybrid, params: Params, measure: Measure, top_k: int) -> FloatArray:
@@ -95,19 +102,25 @@ def find_exact(hybrid: Hybrid, config: Config, visited: Sequence[Params], progre
     grows = measure.name in GROWS_WITH_K and config.measures.ap_denominator == "R"
     followed = [max(tops)] if grows else _distinct_cuts(measure, tops)
     if count is not None and count * len(followed) <= MOST_EXACT:
-        settings = list_settings(config, {n: space_values(config, n) for n in ("fusion", "rrf_k", "depth", "k1", "b")})
+        settings = list_settings(config, {name: space_values(config, name) for name in DISCRETE})
     else:
         best_visited = list(dict.fromkeys(replace(p, semantic_weight=0.5, top_k=config.top_k) for p in visited))[:MOST_VISITED]
         today = [config.kept] if config.kept is not None and holds_setting(config, config.kept) else []
         coarse = [replace(p, semantic_weight=0.5, top_k=config.top_k) for p in [*today, *coarse_settings(config, MOST_CHOICES)]]
         settings = list(dict.fromkeys([*best_visited, *coarse]))
     best: tuple[Optimum, Params] | None = None
+    by_index: dict[str, dict[Any, tuple[Optimum, Params]]] = {name: {} for name in config.indexed}
     with progress("exact optimum of each setting", len(settings)) as advance:
         for setting, cuts in zip(settings, profile_settings(hybrid, settings, measure, followed), strict=True):
             for top_k, profiles in zip(followed, cuts, strict=True):
-                optimum = find_optimum(restrict(mean_curve(profiles), low, high))
+                optimum = find_optimum(restrict(mean_curve(profiles, hybrid.traffic), low, high))
+                found = (optimum, replace(setting, semantic_weight=optimum.weight, top_k=top_k))
                 if best is None or optimum.score > best[0].score + 1e-12:
-                    best = (optimum, replace(setting, semantic_weight=optimum.weight, top_k=top_k))
+                    best = found
+                for name, of_value in by_index.items():
+                    known = of_value.setdefault(getattr(setting, name), found)
+                    if optimum.score > known[0].score + 1e-12:
+                        of_value[getattr(setting, name)] = found
             advance(1)
     if best is None:
         return None
@@ -119,10 +132,14 @@ def find_exact(hybrid: Hybrid, config: Config, visited: Sequence[Params], progre
             params = smaller
             break
     if params.top_k != best[1].top_k:  # at a smaller K the best interval may be a narrower one
-        curve = mean_curve(profiles_of(hybrid, params, measure, [params.top_k])[0])
+        curve = mean_curve(profiles_of(hybrid, params, measure, [params.top_k])[0], hybrid.traffic)
         optimum = find_optimum(restrict(curve, low, high))
         params = replace(params, semantic_weight=optimum.weight)
-    return Exact(replace(optimum, score=mean_score(hybrid, params, measure)), params, len(settings), count)
+    direct = {
+        name: {value: (replace(found, score=mean_score(hybrid, p, measure)), p) for value, (found, p) in of_value.items()}
+        for name, of_value in by_index.items()
+    }
+    return Exact(replace(optimum, score=mean_score(hybrid, params, measure)), params, len(settings), count, direct)
 
 
 def _distinct_cuts(measure: Measure, tops: Sequence[int]) -> list[int]:
@@ -135,7 +152,10 @@ def _distinct_cuts(measure: Measure, tops: Sequence[int]) -> list[int]:
 
 @dataclass(frozen=True)
 class Shelf:
-    """What is chosen from at one top_k: the settings, home first, and each one's grid scores (n_queries, cells)."""
+    """What is chosen from at one top_k: the settings, home first, and each one's grid scores (n_queries, cells).
+
+    `traffic` is what each query counts in a mean.
+    """
 
     top_k: int
     settings: tuple[Params, ...]
@@ -143,6 +163,7 @@ class Shelf:
     home_weight: float
     low: float
     high: float
+    traffic: FloatArray | None = None
 
 
 def stock_shelf(hybrid: Hybrid, config: Config, top_k: int) -> Shelf:
@@ -159,25 +180,27 @@ def stock_shelf(hybrid: Hybrid, config: Config, top_k: int) -> Shelf:
     if low == high:
         fixed = [objective_scores(hybrid, replace(s, semantic_weight=low), measure, top_k) for s in settings]
         repeated = tuple(scores[:, None].repeat(GRID.size, axis=1) for scores in fixed)
-        return Shelf(top_k, tuple(settings), repeated, low, low, high)
+        return Shelf(top_k, tuple(settings), repeated, low, low, high, hybrid.traffic)
     scores = tuple(cuts[0].scores_at(GRID) for cuts in profile_settings(hybrid, settings, measure, [top_k]))
-    return Shelf(top_k, tuple(settings), scores, min(max(home_weight, low), high), low, high)
+    home_weight = min(max(home_weight, low), high)
+    return Shelf(top_k, tuple(settings), scores, home_weight, low, high, hybrid.traffic)
 
 
 def choose_for(shelf: Shelf, rows: IntArray, units: IntArray, seed: int, *purpose: int) -> tuple[Params, Choice]:
-    """Setting and weight for unseen prompts, from these prompts (row numbers) alone."""
+    """Setting and weight for unseen prompts, from these prompts (row numbers) alone; all of them must count."""
+    traffic = of_rows(shelf.traffic, rows)
     own = np.unique(units[rows], return_inverse=True)[1].astype(np.int32)
     scores = [setting_scores[rows] for setting_scores in shelf.scores]
     if shelf.low == shelf.high:
-        best = choose_setting(scores, own, make_rng(seed, *purpose, 0))
+        best = choose_setting(scores, own, make_rng(seed, *purpose, 0), traffic=traffic)
         fixed = Choice(shelf.low, shelf.low, 0.0, 0.0, 0.0)
         return replace(shelf.settings[best], semantic_weight=shelf.low, top_k=shelf.top_k), fixed
     within = np.flatnonzero((shelf.low <= GRID) & (shelf.high >= GRID))
     if within.size == 0:  # a range inside one cell
         within = np.asarray([int(np.argmin(np.abs(GRID - (shelf.low + shelf.high) / 2)))])
     grid, scores = GRID[within], [setting_scores[:, within] for setting_scores in scores]
-    best = choose_setting(scores, own, make_rng(seed, *purpose, 0), grid)
-    choice = choose_weight(scores[best], own, make_rng(seed, *purpose, 1), shelf.home_weight, grid)
+    best = choose_setting(scores, own, make_rng(seed, *purpose, 0), grid, traffic)
+    choice = choose_weight(scores[best], own, make_rng(seed, *purpose, 1), shelf.home_weight, grid, traffic)
     weight = min(max(choice.weight, shelf.low), shelf.high)
     return replace(shelf.settings[best], semantic_weight=weight, top_k=shelf.top_k), choice
 
@@ -198,7 +221,8 @@ def make_pick(hybrid: Hybrid, config: Config, units: IntArray, start: Params) ->
     K is the smallest top_k whose objective is within `tolerance` of the best K's, at the setting that runs; the search
     starts at `start` (the best trial's) and ends when K and setting agree, or after MOST_ROUNDS with the K of the last one.
     """
-    everyone = np.arange(hybrid.judgements.relevant_total.size, dtype=np.int32)
+    traffic = hybrid.traffic
+    everyone = np.flatnonzero(counting(traffic, units.size)).astype(np.int32)
     params = start
     for _ in range(MOST_ROUNDS):
         top_k = settle_top_k(hybrid, config, params)
@@ -212,9 +236,10 @@ def make_pick(hybrid: Hybrid, config: Config, units: IntArray, start: Params) ->
         params = replace(params, top_k=top_k)
     at_pick = objective_scores(hybrid, params, config.objectives[0], top_k)
     index = [replace(s, semantic_weight=params.semantic_weight, top_k=top_k) for s in shelf.settings].index(params)
-    k = int(units.max()) + 1
+    k = count_units(units, traffic)
     quantile = float(stdtrit(k - 1, 0.975)) if k > 1 else np.inf
-    interval = find_interval(shelf.scores[index], at_pick, params.semantic_weight, units, t_quantile=quantile)
+    weight = params.semantic_weight
+    interval = find_interval(shelf.scores[index], at_pick, weight, units, t_quantile=quantile, traffic=traffic)
     interval = (max(interval[0], shelf.low), min(interval[1], shelf.high)) if shelf.low < shelf.high else (shelf.low,) * 2
     return Pick(params, choice, interval, shelf)
 
@@ -224,7 +249,8 @@ def settle_top_k(hybrid: Hybrid, config: Config, params: Params) -> int:
     tops = sorted(int(value) for value in list_values("top_k", config.search.space.get("top_k", config.top_k)))
     ranking = hybrid.rank(params)
     measure = config.objectives[0]
-    values = [float(np.mean(score_queries(measure.at(top_k), ranking.cut(top_k), hybrid.judgements))) for top_k in tops]
+    scores = [score_queries(measure.at(top_k), ranking.cut(top_k), hybrid.judgements) for top_k in tops]
+    values = [weighted_mean(at_top_k, hybrid.traffic) for at_top_k in scores]
     enough = max(values) * (1 - config.tolerance)
     return next(top_k for top_k, value in zip(tops, values, strict=True) if value >= enough - 1e-12)
 
@@ -241,8 +267,12 @@ class CrossFit:
 
 
 def cross_fit(hybrid: Hybrid, config: Config, units: IntArray, shelf: Shelf, progress: Progress) -> CrossFit | None:
-    """Repeat the whole selection on training folds and score the fold left out; None with a single unit."""
-    n_queries, n_units = units.size, int(units.max()) + 1
+    """Repeat the whole selection on training folds and score the fold left out; None with a single unit that counts.
+
+    Prompts of weight 0 are scored, and choose nothing.
+    """
+    counts = counting(hybrid.traffic, units.size)
+    n_queries, n_units = units.size, count_units(units, hybrid.traffic)
     if n_units < 2:
         return None
     guards = [parse_measure(name) for name in config.guards]
@@ -253,8 +283,8 @@ def cross_fit(hybrid: Hybrid, config: Config, units: IntArray, shelf: Shelf, pro
     with progress("choosing again on training folds", REPEATS * n_folds) as advance:
         for repeat, left_out in itertools.product(range(REPEATS), range(n_folds)):
             advance(1)
-            fold = split_folds(units, n_folds, make_rng(config.seed, PURPOSES["folds"], repeat))
-            training = np.flatnonzero(fold != left_out).astype(np.int32)
+            fold = split_folds(units, n_folds, make_rng(config.seed, PURPOSES["folds"], repeat), counts)
+            training = np.flatnonzero((fold != left_out) & counts).astype(np.int32)
             test = np.flatnonzero(fold == left_out)
             params, _ = choose_for(shelf, training, units, config.seed, PURPOSES["folds"], repeat, left_out)
             chosen.append(params)
@@ -288,6 +318,7 @@ def decide(
     guarded_kept: Mapping[str, FloatArray],
     config: Config,
     units: IntArray,
+    traffic: FloatArray | None = None,
 ) -> Verdict:
     """Compare the cross-fitted pick with what is kept, and say what to do.
 
@@ -295,12 +326,17 @@ def decide(
     below 0 or a guard rail is broken; `undecided` otherwise, and always where fewer than FEWEST_DIFFERING units differ.
     """
     rng = make_rng(config.seed, PURPOSES["tests"])
-    deciding = compare(settle_zeros(fitted.objective - baselines[kept]), units, rng)
-    beside = {name: compare(settle_zeros(fitted.objective - s), units, rng) for name, s in baselines.items() if name != "current"}
+    deciding = compare(settle_zeros(fitted.objective - baselines[kept]), units, rng, traffic)
+    beside = {
+        name: compare(settle_zeros(fitted.objective - s), units, rng, traffic)
+        for name, s in baselines.items()
+        if name != "current"
+    }
     adjusted = holm({name: comparison.p_value for name, comparison in beside.items()})
-    guards = {name: (float(np.mean(fitted.guarded[name] - guarded_kept[name])), limit) for name, limit in config.guards.items()}
+    changes = {name: weighted_mean(fitted.guarded[name] - guarded_kept[name], traffic) for name in config.guards}
+    guards = {name: (changes[name], limit) for name, limit in config.guards.items()}
     broken = [name for name, (change, limit) in guards.items() if change < -limit - 1e-12]
-    optimism = float(settle_zeros(np.asarray([in_sample - float(fitted.objective.mean())]))[0])
+    optimism = float(settle_zeros(np.asarray([in_sample - weighted_mean(fitted.objective, traffic)]))[0])
     above = deciding.interval is not None and deciding.interval[0] > 0
     below = deciding.interval is not None and deciding.interval[1] < 0
     if deciding.differing < FEWEST_DIFFERING:
@@ -309,8 +345,9 @@ def decide(
         decision = "keep"
     else:
         decision = "adopt" if above else "undecided"
+    every = "every prompt" if counting(traffic, units.size).all() else "every prompt that has a weight above 0"
     unproved = [n for n in ("semantic", "keyword") if n in beside and not (beside[n].mean > 0 and adjusted[n] < 0.05)]
-    reasons = explain(decision, deciding, {n: beside[n] for n in unproved}, kept, guards, broken, optimism)
+    reasons = explain(decision, deciding, {n: beside[n] for n in unproved}, kept, guards, broken, optimism, every)
     return Verdict(decision, tuple(reasons), kept, deciding, beside, adjusted, optimism, guards)
 
 
@@ -333,13 +370,14 @@ def explain(
     guards: Mapping[str, tuple[float, float]],
     broken: Sequence[str],
     optimism: float,
+    every: str = "every prompt",
 ) -> list[str]:
-    """The reasons as sentences, the deciding one first."""
+    """The reasons as sentences, the deciding one first; `every` names the prompts that were compared."""
     name = NAMES.get(kept, kept)
     interval = deciding.interval
     said = []
     if deciding.differing == 0:
-        said.append(f"the pick returns what {name} returns for every prompt: there is nothing to decide")
+        said.append(f"the pick returns what {name} returns for {every}: there is nothing to decide")
         return said
     if interval is None:
         said.append(f"one independent prompt has no spread: nothing can be said about the difference to {name}")

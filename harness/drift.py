@@ -1,7 +1,8 @@
 """Has something changed since a study was made? Tests that do not cry wolf. Pure.
 
 Notation: `now` and `then` are per-prompt scores; where both are of the same prompts they are compared in pairs, else as two
-samples. `units` number the independent units (`harness.splits`). Every test is one-sided, in the direction of harm.
+samples. `units` number the independent units (`harness.splits`). Every test is one-sided, in the direction of harm. `traffic` is
+what each prompt counts (`harness.traffic`); two samples have their own, each taken relative to its mean.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import numpy as np
 from scipy.special import stdtr, stdtrit
 
 from harness.inference import SAME, mean_interval, standard_error
+from harness.traffic import leave_out, weighted_mean
 from harness.types import FloatArray, IntArray
 
 LEVEL = 0.05  # false alarms of a whole watch where nothing has changed; its checks on new prompts share it
@@ -34,26 +36,37 @@ class Change:
         return self.interval is not None and self.interval[1] < 0 and self.p_value <= level
 
 
-def compare_pairs(now: FloatArray, then: FloatArray, units: IntArray) -> Change:
+def compare_pairs(now: FloatArray, then: FloatArray, units: IntArray, traffic: FloatArray | None = None) -> Change:
     """The same prompts, now and then: the 95 % interval of the mean difference, and Student's one-sided p.
 
     Which prompts there are is not in question here, so identical scores are no change at all (p = 1).
     """
     difference = np.where(np.abs(now - then) <= SAME, 0.0, now - then)
-    error = standard_error(difference, units)
-    mean = float(difference.mean())
+    difference, units, traffic = leave_out(difference, units, traffic)
+    error = standard_error(difference, units, traffic)
+    mean = weighted_mean(difference, traffic)
     if error is None:
         return Change(mean, None, 1.0, True)
     p_value = float(stdtr(int(units.max()), mean / error)) if error > 0 else (0.0 if mean < 0 else 1.0)
-    return Change(mean, mean_interval(difference, units), p_value, True)
+    return Change(mean, mean_interval(difference, units, traffic=traffic), p_value, True)
 
 
 def compare_samples(
-    now: FloatArray, then: FloatArray, now_units: IntArray, then_units: IntArray, rng: np.random.Generator, *, level: float
+    now: FloatArray,
+    then: FloatArray,
+    now_units: IntArray,
+    then_units: IntArray,
+    rng: np.random.Generator,
+    *,
+    level: float,
+    now_traffic: FloatArray | None = None,
+    then_traffic: FloatArray | None = None,
 ) -> Change:
     """Other prompts than then: Welch's interval at 1 − 2 · level, and the permutation test over whole units."""
-    errors = standard_error(now, now_units), standard_error(then, then_units)
-    mean = float(now.mean() - then.mean())
+    now, now_units, now_traffic = leave_out(now, now_units, now_traffic)
+    then, then_units, then_traffic = leave_out(then, then_units, then_traffic)
+    errors = standard_error(now, now_units, now_traffic), standard_error(then, then_units, then_traffic)
+    mean = weighted_mean(now, now_traffic) - weighted_mean(then, then_traffic)
     if errors[0] is None or errors[1] is None:
         return Change(mean, None, 1.0, False)
     variances = [errors[0] ** 2, errors[1] ** 2]
@@ -65,17 +78,24 @@ def compare_samples(
         df = total**2 / sum(v**2 / f for v, f in zip(variances, freedom, strict=True))
         reach = float(stdtrit(df, 1 - level)) * math.sqrt(total)
         interval = (mean - reach, mean + reach)
-    return Change(mean, interval, permutation_test(now, then, now_units, then_units, rng), False)
+    p_value = permutation_test(now, then, now_units, then_units, rng, now_traffic, then_traffic)
+    return Change(mean, interval, p_value, False)
 
 
 def permutation_test(
-    now: FloatArray, then: FloatArray, now_units: IntArray, then_units: IntArray, rng: np.random.Generator
+    now: FloatArray,
+    then: FloatArray,
+    now_units: IntArray,
+    then_units: IntArray,
+    rng: np.random.Generator,
+    now_traffic: FloatArray | None = None,
+    then_traffic: FloatArray | None = None,
 ) -> float:
     """One-sided p that `now` has a mean as far below `then` by chance: units are dealt out anew, (1 + as low) / (1 + draws)."""
-    sums = np.concatenate([np.bincount(now_units, weights=now), np.bincount(then_units, weights=then)])
-    sizes = np.concatenate([np.bincount(now_units), np.bincount(then_units)]).astype(np.float64)
+    sides = [_sum_units(now, now_units, now_traffic), _sum_units(then, then_units, then_traffic)]
+    sums, sizes = (np.concatenate(parts) for parts in zip(*sides, strict=True))
     n_now = int(now_units.max()) + 1
-    observed = float(now.mean() - then.mean())
+    observed = weighted_mean(now, now_traffic) - weighted_mean(then, then_traffic)
     as_low = 0
     for start in range(0, DRAWS, 1000):
         rows = min(1000, DRAWS - start)
@@ -84,6 +104,16 @@ def permutation_test(
         means = picked / counted - (sums.sum() - picked) / (sizes.sum() - counted)
         as_low += int((means <= observed + SAME).sum())
     return (1 + as_low) / (1 + DRAWS)
+
+
+def _sum_units(scores: FloatArray, units: IntArray, traffic: FloatArray | None) -> tuple[FloatArray, FloatArray]:
+    """Each unit's sum of scores, and how much it counts, (n_units,) each: its prompts, or their traffic relative to the mean."""
+    if traffic is None:
+        traffic = np.ones(scores.size)
+    share = traffic / traffic.mean()
+    sums: FloatArray = np.bincount(units, weights=share * scores).astype(np.float64)
+    sizes: FloatArray = np.bincount(units, weights=share).astype(np.float64)
+    return sums, sizes
 
 
 @dataclass(frozen=True)
@@ -96,20 +126,19 @@ class Rival:
     p_value: float
 
 
-def find_rival(gains: FloatArray, units: IntArray, rng: np.random.Generator) -> Rival | None:
+def find_rival(gains: FloatArray, units: IntArray, rng: np.random.Generator, traffic: FloatArray | None = None) -> Rival | None:
     """The alternative with the largest t, and how often chance makes any of them lead so clearly.
 
     `gains` (n_queries, n_alternatives) are each alternative's scores less the deployed one's. The signs of whole units are
     flipped, for all alternatives at once, and the largest t of each flip is compared (Westfall and Young's max-T), so
     that looking at many alternatives raises no false alarm. None where there is a single unit, or nothing leads.
     """
+    gains, units, traffic = leave_out(gains, units, traffic)
     k = int(units.max()) + 1
     if k < 2 or gains.shape[1] == 0:
         return None
-    sums: FloatArray = np.stack([np.bincount(units, weights=g, minlength=k) for g in gains.T], axis=1).astype(
-        np.float64
-    )  # (k, n_alternatives)
-    sizes: FloatArray = np.bincount(units, minlength=k).astype(np.float64)
+    sums: FloatArray = np.stack([_sum_units(g, units, traffic)[0] for g in gains.T], axis=1)  # (k, n_alternatives)
+    sizes = _sum_units(gains[:, 0], units, traffic)[1]
     observed = _t_values(np.ones((1, k)), sums, sizes)[0]
     best = int(np.argmax(observed))
     if observed[best] <= 0:
@@ -120,7 +149,8 @@ def find_rival(gains: FloatArray, units: IntArray, rng: np.random.Generator) -> 
         signs: FloatArray = (rng.integers(0, 2, size=(rows, k)) * 2 - 1).astype(np.float64)
         as_clear += int((_t_values(signs, sums, sizes).max(axis=1) >= observed[best] * (1 - NEARLY)).sum())
     gain = gains[:, best]
-    return Rival(best, float(gain.mean()), mean_interval(gain, units), (1 + as_clear) / (1 + DRAWS))
+    interval = mean_interval(gain, units, traffic=traffic)
+    return Rival(best, weighted_mean(gain, traffic), interval, (1 + as_clear) / (1 + DRAWS))
 
 
 def _t_values(signs: FloatArray, sums: FloatArray, sizes: FloatArray) -> FloatArray:

@@ -4,7 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+MOST_OF_A_LINE = 200  # characters of what a library says
 MOST_SHOWN = 100  # a million broken lines are one mistake, not a million
+
+
+def first_line(error: BaseException) -> str:
+    """What a library said, on one line of plain text: bytes of a broken file may stand in it."""
+    lines = [line for line in str(error).splitlines() if line.strip()]
+    return plain_line(lines[0].strip() if lines else type(error).__name__)
+
+
+def plain_line(text: str) -> str:
+    """Text from outside on one line, cut to a length that can be read; what cannot be printed is escaped."""
+    return "".join(one if one.isprintable() else repr(one)[1:-1] for one in text[:MOST_OF_A_LINE])
 
 
 class HarnessError(Exception):

@@ -11,6 +11,7 @@ import contextlib
 import errno
 import hashlib
 import json
+import math
 import os
 import re
 import struct
@@ -22,12 +23,15 @@ import zlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from decimal import Decimal
+from io import BufferedReader
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from harness.errors import HarnessError, Problems
+from harness.traffic import LEAST, MOST
 from harness.types import Qrels, Query
 
 QUERY_HEADER_NAMES = {"query-id", "query_id", "qid"}
@@ -45,10 +49,11 @@ class Digits(str):
     """A JSON number, as its digits stand in the file."""
 
 
-def read_bytes(path: Path) -> bytes:
-    """The file's bytes; HarnessError where it is missing, a folder or not readable."""
+@contextlib.contextmanager
+def open_bytes(path: Path) -> Iterator[BufferedReader]:
+    """The file, open for reading; HarnessError where it is missing, a folder or not readable."""
     try:
-        return path.read_bytes()
+        file = path.open("rb")
     except FileNotFoundError:
         raise HarnessError(f"{path}: must be a file, got nothing at this path") from None
     except IsADirectoryError:
@@ -61,6 +66,20 @@ def read_bytes(path: Path) -> bytes:
         if error.errno in (errno.ENAMETOOLONG, errno.ELOOP):
             raise HarnessError(f"{str(path)[:80]}: must be a path, got: {error.strerror}") from None
         raise
+    with file:
+        yield file
+
+
+def read_bytes(path: Path) -> bytes:
+    """The file's bytes; errors as those of `open_bytes`."""
+    with open_bytes(path) as file:
+        return file.read()
+
+
+def hash_bytes(path: Path) -> str:
+    """SHA-256 of the file's bytes, a piece at a time; errors as those of `open_bytes`."""
+    with open_bytes(path) as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_text(path: Path) -> str:
@@ -69,16 +88,31 @@ def read_text(path: Path) -> str:
     try:
         return data.decode("utf-8")
     except UnicodeDecodeError as error:
-        line = data.count(b"\n", 0, error.start) + 1
-        raise HarnessError(
-            f"{path}:{line}: must be UTF-8 text, got byte 0x{data[error.start]:02x}; convert the file to UTF-8"
-        ) from None
+        first, line = data.rfind(b"\n", 0, error.start) + 1, data.count(b"\n", 0, error.start) + 1
+        return _decode_line(data[first:], f"{path}:{line}")  # which says what is wrong
 
 
 def read_lines(path: Path) -> list[tuple[int, str]]:
     """The lines that are not blank, each with its number from 1; only \\n and \\r\\n end a line."""
-    lines = read_text(path).split("\n")
-    return [(number, line.removesuffix("\r")) for number, line in enumerate(lines, 1) if line.strip()]
+    return list(stream_lines(path))
+
+
+def stream_lines(path: Path) -> Iterator[tuple[int, str]]:
+    """The same, one after the other, so that a large file is never held; errors as those of `read_text`."""
+    with open_bytes(path) as file:
+        for number, data in enumerate(file, 1):
+            line = _decode_line(data.removeprefix(BOM) if number == 1 else data, f"{path}:{number}")
+            if line.strip():
+                yield number, line.removesuffix("\n").removesuffix("\r")
+
+
+def _decode_line(data: bytes, where: str) -> str:
+    try:
+        return data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise HarnessError(
+            f"{where}: must be UTF-8 text, got byte 0x{data[error.start]:02x}; convert the file to UTF-8"
+        ) from None
 
 
 @contextlib.contextmanager
@@ -211,10 +245,9 @@ def _reject_constant(text: str) -> Any:
 DECODER = json.JSONDecoder(object_pairs_hook=_object, parse_int=Digits, parse_float=Digits, parse_constant=_reject_constant)
 
 
-def read_objects(path: Path, problems: Problems) -> list[tuple[int, dict[str, Any]]]:
+def read_objects(path: Path, problems: Problems) -> Iterator[tuple[int, dict[str, Any]]]:
     """The JSON objects of a JSONL file with their lines, numbers as their digits; what is none goes into `problems`."""
-    records: list[tuple[int, dict[str, Any]]] = []
-    for number, line in read_lines(path):
+    for number, line in stream_lines(path):
         where = f"{path}:{number}"
         try:
             record = DECODER.decode(line)
@@ -224,13 +257,11 @@ def read_objects(path: Path, problems: Problems) -> list[tuple[int, dict[str, An
         if not isinstance(record, dict):
             problems.add(where, f"must be one JSON object, got {type(record).__name__}")
             continue
-        records.append((number, record))
-    return records
+        yield number, record
 
 
-def read_records(path: Path, problems: Problems) -> list[tuple[int, str, dict[str, Any]]]:
+def read_records(path: Path, problems: Problems) -> Iterator[tuple[int, str, dict[str, Any]]]:
     """The JSON objects of a JSONL file with line number and `_id`; what does not hold goes into `problems`."""
-    records: list[tuple[int, str, dict[str, Any]]] = []
     first_line: dict[str, int] = {}
     for number, record in read_objects(path, problems):
         where = f"{path}:{number}"
@@ -245,8 +276,7 @@ def read_records(path: Path, problems: Problems) -> list[tuple[int, str, dict[st
             problems.add(where, f"_id {str(record_id)!r} must stand once, it is on line {first_line[record_id]} already")
             continue
         first_line[record_id] = number
-        records.append((number, str(record_id), record))
-    return records
+        yield number, str(record_id), record
 
 
 def _half_pair(record: dict[str, Any]) -> bool:
@@ -288,13 +318,17 @@ def read_queries(path: Path) -> tuple[Query, ...]:
     """All prompts in code-point order of their ids; an empty text is refused."""
     problems = Problems()
     queries: list[Query] = []
+    weighed: dict[str, bool] = {}
     for number, query_id, record in read_records(path, problems):
         where = f"{path}:{number}"
         text = _text_of(record, "text", where, problems, required=True)
         if isinstance(record.get("text"), str) and not isinstance(record["text"], Digits) and not text.strip():
             problems.add(where, "text must not be empty: a prompt asks for something")
         group, cluster = (_label(record, key, where, problems) for key in ("group", "cluster"))
-        queries.append(Query(query_id, text, group, cluster))
+        weight = read_weight(record.get("weight"), where, problems, text=False)
+        weighed[query_id] = record.get("weight") is not None
+        queries.append(Query(query_id, text, group, cluster, (), weight))
+    check_weighed(path, weighed, problems)
     problems.raise_any()
     if not queries:
         raise HarnessError(f"{path}: must hold at least one prompt, got none")
@@ -308,6 +342,37 @@ def _label(record: dict[str, Any], key: str, where: str, problems: Problems) -> 
     if value is not None:
         problems.add(where, f"{key} must be text, got {_shown(record, key)}")
     return ""
+
+
+def read_weight(value: Any, where: str, problems: Problems, *, text: bool) -> float | None:
+    """A prompt's weight: a number; None for nothing, and, with a problem, for anything else.
+
+    A number may be the digits of a JSON number, and with `text` those of any text, as in a cell of a CSV file.
+    """
+    if value is None:
+        return None
+    weight = math.nan
+    if isinstance(value, Digits) or (text and isinstance(value, str)):
+        weight = float(value) if NUMBER.fullmatch(value.strip()) else weight
+    elif isinstance(value, (int, float, Decimal)) and not isinstance(value, bool):
+        with contextlib.suppress(OverflowError, ValueError):  # too many digits; a signalling NaN
+            weight = float(value)
+    if weight == 0 or LEAST <= weight <= MOST:
+        return weight + 0.0  # -0 is 0
+    problems.add(where, f"weight must be a number, 0 or from {LEAST:g} to {MOST:g}, got {_shown({'weight': value}, 'weight')}")
+    return None
+
+
+def check_weighed(path: Path, weighed: Mapping[str, bool], problems: Problems) -> None:
+    """A problem where some prompts have a weight and others none; `weighed` says by id which have one."""
+    without = [query_id for query_id, has in weighed.items() if not has]
+    if 0 < len(without) < len(weighed):
+        more = f" and {len(without) - 5} more" if len(without) > 5 else ""
+        problems.add(
+            str(path),
+            f"all prompts must have a weight, or none, got none for {len(without)} of {len(weighed)}:"
+            f" {', '.join(map(repr, without[:5]))}{more}; give them one (0: not counted)",
+        )
 
 
 @dataclass(frozen=True)
@@ -382,6 +447,19 @@ def pad_qrels(judged: list[dict[int, int]]) -> Qrels:
         for j, row in enumerate(sorted(row_grades)):
             rows[i, j], grades[i, j] = row, row_grades[row]
     return Qrels(rows, grades)
+
+
+def pad_sources(judged: list[dict[str, tuple[int, list[int]]]]) -> Qrels:
+    """Judgements of sources as padded arrays, with every row of a judged source; one entry a query: grade and rows by name."""
+    flat = [
+        sorted((row, grade, number) for number, (grade, rows) in enumerate(named.values()) for row in rows) for named in judged
+    ]
+    width = max(1, max(map(len, flat), default=0))
+    padded = np.full((3, len(flat), width), -1, dtype=np.int32)
+    padded[1] = 0
+    for i, entries in enumerate(flat):
+        padded[:, i, : len(entries)] = np.asarray(entries, dtype=np.int32).reshape(-1, 3).T
+    return Qrels(*padded)
 
 
 def hash_lines(lines: Iterable[str]) -> str:

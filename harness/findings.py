@@ -16,16 +16,17 @@ import numpy as np
 
 from harness.choice import GRID
 from harness.config import PARAM_NAMES, Config
-from harness.decide import objective_scores, profiles_of, settle_zeros, units_of
+from harness.decide import mean_score, objective_scores, profiles_of, settle_zeros, units_of
 from harness.engines import ALONE, RANK_FUSIONS
 from harness.fusion import order_keys
 from harness.hybrid import Hybrid
 from harness.inference import mean_interval
-from harness.measures import Measure, score_queries
+from harness.measures import Measure, best_of_sources, score_queries
 from harness.prepare import Prepared
 from harness.profiles import Curve, find_optimum, find_plateau, mean_curve, restrict
 from harness.space import effective, kept_of, list_values, settings_beside, space_values, thin, weight_range
 from harness.study import Trial
+from harness.traffic import column_means, counting, of_rows, weighted_mean
 from harness.types import BoolArray, FloatArray, IntArray, Params
 
 MOST_CUTOFFS = 50  # Ks of the curves of precision and recall
@@ -151,7 +152,10 @@ class PromptTable:
 
 @dataclass(frozen=True)
 class Findings:
-    """Everything that a study has to show; a part that it does not have (as with two objectives) is None or empty."""
+    """Everything that a study has to show; a part that it does not have (as with two objectives) is None or empty.
+
+    `at_pick` is the pick's objective (that of equal weights where there is no pick).
+    """
 
     config: Config
     summary: Mapping[str, Any]
@@ -164,6 +168,7 @@ class Findings:
     sensitivities: tuple[Sensitivity, ...]
     prompts: PromptTable
     groups: tuple[GroupDifference, ...]
+    at_pick: float
 
 
 def gather(prepared: Prepared, summary: Mapping[str, Any], trials: Sequence[Trial], importances: Mapping[str, float]) -> Findings:
@@ -172,6 +177,7 @@ def gather(prepared: Prepared, summary: Mapping[str, Any], trials: Sequence[Tria
     top_k = int(summary["top_k"])
     settings = settings_in(summary, config, top_k)
     units = units_of([query.cluster for query in prepared.dataset.queries])
+    groups = [query.group for query in prepared.dataset.queries]
     kept = kept_of(config)
     chosen = "pick" if "pick" in settings else "equal"
     measure = config.objectives[0]
@@ -189,7 +195,8 @@ def gather(prepared: Prepared, summary: Mapping[str, Any], trials: Sequence[Tria
         cutoffs=draw_cutoffs(hybrid, config, settings, top_k),
         sensitivities=vary_each(hybrid, config, settings[chosen], curve, importances) if curve is not None else (),
         prompts=prompts,
-        groups=compare_each_group([q.group for q in prepared.dataset.queries], scores[chosen], scores[kept], units, summary),
+        groups=compare_each_group(groups, scores[chosen], scores[kept], units, summary, hybrid.traffic),
+        at_pick=weighted_mean(scores[chosen], hybrid.traffic),
     )
 
 
@@ -203,10 +210,12 @@ def settings_in(summary: Mapping[str, Any], config: Config, top_k: int) -> dict[
     return {name: replace(settings[name], top_k=top_k) for name in summary["systems"]}
 
 
-def band_of(scores: FloatArray, units: IntArray) -> Band:
+def band_of(scores: FloatArray, units: IntArray, traffic: FloatArray | None = None) -> Band:
     """The mean and its interval in every column of scores (n_queries, n_cells)."""
-    mean = scores.mean(axis=0)
-    ends = [mean_interval(column, units) or (float(m), float(m)) for column, m in zip(scores.T, mean, strict=True)]
+    mean = column_means(scores, traffic)
+    ends = [
+        mean_interval(column, units, traffic=traffic) or (float(m), float(m)) for column, m in zip(scores.T, mean, strict=True)
+    ]
     low, high = np.asarray(ends).T
     return Band(mean, low, high)
 
@@ -222,7 +231,7 @@ def draw_curve(
     """The exact curve at the pick's other parameters, its bands, and where each system stands."""
     pick, kept = settings["pick"], kept_of(config)
     profiles = profiles_of(hybrid, pick, config.objectives[0], [pick.top_k])[0]
-    curve = mean_curve(profiles)
+    curve = mean_curve(profiles, hybrid.traffic)
     on_grid = profiles.scores_at(GRID)
     marks = []
     for name in ("keyword", "semantic", "equal", "current", "best_trial", "pick"):
@@ -231,13 +240,13 @@ def draw_curve(
             # by the harness's own rules a curve ends in each retriever alone
             alone = at.fusion == ALONE and config.engine is None
             same = _same_shape(replace(at, fusion=pick.fusion, rrf_k=pick.rrf_k) if alone else at, pick)
-            marks.append(Mark(name, at.semantic_weight, float(scores[name].mean()), same))
+            marks.append(Mark(name, at.semantic_weight, weighted_mean(scores[name], hybrid.traffic), same))
     low, high = summary["pick"]["interval"]
     return WeightCurve(
         params=pick,
         curve=curve,
-        band=band_of(on_grid, units),
-        against_kept=band_of(on_grid - scores[kept][:, None], units),
+        band=band_of(on_grid, units, hybrid.traffic),
+        against_kept=band_of(on_grid - scores[kept][:, None], units, hybrid.traffic),
         plateau=tuple(find_plateau(curve, 0.01 * find_optimum(curve).score)),
         interval=(float(low), float(high)),
         marks=tuple(marks),
@@ -264,7 +273,9 @@ def draw_cutoffs(hybrid: Hybrid, config: Config, settings: Mapping[str, Params],
     for name, params in settings.items():
         ranking = hybrid.rank(params)
         means = {
-            measure: [float(score_queries(Measure(measure, c), ranking, hybrid.judgements).mean()) for c in cutoffs]
+            measure: [
+                weighted_mean(score_queries(Measure(measure, c), ranking, hybrid.judgements), hybrid.traffic) for c in cutoffs
+            ]
             for measure in ("Precision", "Recall")
         }
         ks = np.asarray(cutoffs, dtype=np.int32)
@@ -319,19 +330,30 @@ def _values(config: Config, name: str, entry: Any) -> list[Any]:
 
 def _score_with(hybrid: Hybrid, params: Params, measure: Measure, name: str, weights: tuple[float, float]) -> float:
     if name == "fusion" and weights[0] < weights[1]:
-        return find_optimum(restrict(mean_curve(profiles_of(hybrid, params, measure, [params.top_k])[0]), *weights)).score
-    return float(objective_scores(hybrid, params, measure, params.top_k).mean())
+        curve = mean_curve(profiles_of(hybrid, params, measure, [params.top_k])[0], hybrid.traffic)
+        return find_optimum(restrict(curve, *weights)).score
+    return mean_score(hybrid, params, measure)
 
 
 def compare_each_group(
-    groups: Sequence[str], pick: FloatArray, kept: FloatArray, units: IntArray, summary: Mapping[str, Any]
+    groups: Sequence[str],
+    pick: FloatArray,
+    kept: FloatArray,
+    units: IntArray,
+    summary: Mapping[str, Any],
+    traffic: FloatArray | None = None,
 ) -> tuple[GroupDifference, ...]:
-    """The pick against what is kept in every group, by name; empty where no prompt has a group."""
+    """The pick against what is kept in every group, by name; empty where no prompt has a group.
+
+    Prompts of weight 0 are left out, and so is a group of nothing else.
+    """
     if not any(groups):
         return ()
     found = []
-    for group in sorted(set(groups)):
-        rows = np.asarray([name == group for name in groups])
+    counts = counting(traffic, len(groups))
+    for group in sorted({name for name, counted in zip(groups, counts, strict=True) if counted}):
+        rows = np.asarray([name == group for name in groups]) & counts
+        weights = of_rows(traffic, rows)
         difference = settle_zeros(pick - kept)[rows]
         own = np.unique(units[rows], return_inverse=True)[1].astype(np.int32)
         best = summary.get("groups", {}).get(group, {}).get("best_weight")
@@ -339,10 +361,10 @@ def compare_each_group(
             GroupDifference(
                 group=group,
                 prompts=int(rows.sum()),
-                kept=float(kept[rows].mean()),
-                pick=float(pick[rows].mean()),
-                difference=float(difference.mean()),
-                interval=mean_interval(difference, own),
+                kept=weighted_mean(kept[rows], weights),
+                pick=weighted_mean(pick[rows], weights),
+                difference=weighted_mean(difference, weights),
+                interval=mean_interval(difference, own, traffic=weights),
                 wins=int((difference > 0).sum()),
                 ties=int((difference == 0).sum()),
                 losses=int((difference < 0).sum()),
@@ -378,13 +400,17 @@ def first_results(hybrid: Hybrid, params: Params, shown: int) -> ResultLists:
 
 def missed_by_both(hybrid: Hybrid, kept: Params, chosen: Params, top_k: int) -> tuple[tuple[Missed, ...], ...]:
     """Per query the relevant documents that neither system returns among its first `top_k`, at most SHOWN_MISSED, best first."""
-    ranks = [np.where(np.isfinite(r), r, 0).astype(np.int64) for r in (hybrid.rank(p).ranks for p in (kept, chosen))]
+    rankings, sources = [hybrid.rank(params) for params in (kept, chosen)], hybrid.qrels.sources
+    best = [best_of_sources(ranking, sources) for ranking in rankings]
+    ranks = [np.where(np.isfinite(r), r, 0).astype(np.int64) for r in best]
+    first = hybrid.qrels.first_of_source
+    shown = np.where(np.isfinite(best[1]), rankings[1].ranks == best[1], first)  # of a source the document furthest up
     candidates = hybrid.candidates_for(chosen)
     found = []
     for q in range(hybrid.qrels.rows.shape[0]):
         places = {int(row): i for i, row in enumerate(candidates.rows[q]) if row >= 0}
         missed = []
-        for j in np.flatnonzero(hybrid.judgements.relevant[q]):
+        for j in np.flatnonzero(hybrid.judgements.relevant[q] & shown[q]):
             mine, theirs = int(ranks[1][q, j]), int(ranks[0][q, j])
             if 0 < mine <= top_k or 0 < theirs <= top_k:
                 continue

@@ -12,15 +12,17 @@ from typing import Any
 
 import numpy as np
 
-from harness.config import PARAM_NAMES, WHOLE_PARAMS, Config, check_params, read_config, read_weights
+from harness.config import PARAM_NAMES, TEXT_PARAMS, WHOLE_PARAMS, Config, check_params, read_config, read_weights
 from harness.errors import HarnessError, Problems
 from harness.exports import SETTINGS
 from harness.files import DamagedFileError, read_arrays, read_text
 from harness.hybrid import Hybrid
-from harness.prepare import Prepared
+from harness.prepare import Prepared, number_names
 from harness.record import HELD_OUT, STUDIES
 from harness.retrieve import unpack
+from harness.shared import INPUTS, NAMED
 from harness.study import Trial
+from harness.traffic import MOST, traffic_of
 from harness.types import Counts, Dataset, Hashes, Params, Qrels, Query, Remark
 
 NOTHING = Hashes("", "", "")
@@ -62,6 +64,25 @@ def find_study(name: str | Path) -> Path:
     if missing:
         raise HarnessError(f"{folder}: must hold a finished study, got no {' and no '.join(missing)}; run tune first")
     return folder
+
+
+def find_shared(name: str | Path) -> Path:
+    """The folder of a study that workers may join, by its path or its name; HarnessError where it is none."""
+    given = Path(name)
+    folder = given if given.exists() else STUDIES / given
+    if not folder.is_dir():
+        raise HarnessError(f"{name}: must be a study's folder, or its name under {STUDIES}/, got {_what_is(folder)}")
+    missing = [file for file in (*INPUTS, NAMED) if not (folder / file).is_file()]
+    if missing:
+        raise HarnessError(
+            f"{folder}: must be a study that is shared, got no {' and no '.join(missing)}; start tune with a storage in the"
+            " config first, and leave it running"
+        )
+    return folder
+
+
+def _what_is(path: Path) -> str:
+    return "a file" if path.exists() else "nothing there"
 
 
 def read_study(name: str | Path) -> Stored:
@@ -147,7 +168,7 @@ def read_trials(study: Stored) -> list[Trial]:
 
 
 def _param(name: str, text: str) -> Any:
-    return text if name == "fusion" else int(text) if name in WHOLE_PARAMS else _finite(text)
+    return text if name in TEXT_PARAMS else int(text) if name in WHOLE_PARAMS else _finite(text)
 
 
 def _finite(text: str) -> float:
@@ -157,13 +178,15 @@ def _finite(text: str) -> float:
     return value
 
 
-def read_prepared(study: Stored) -> Prepared:
+def read_prepared(study: Stored, counts: Counts | None = None) -> Prepared:
     """The study's prompts, judgements and candidates from its candidates.npz, ready for trials: no corpus, no model.
+
+    What is counted in a collection comes from the summary, or from `counts` while there is no summary.
 
     Documents that neither the candidates nor the judgements name have an empty id, and no text is known. HarnessError where the
     file is not what `tune` writes.
     """
-    path, counts = study.folder / "candidates.npz", _recorded_counts(study)
+    path, counts = study.folder / "candidates.npz", counts or _recorded_counts(study)
     try:
         stored = read_arrays(path)
         other = {name.removeprefix(HELD_OUT): array for name, array in stored.items() if name.startswith(HELD_OUT)}
@@ -194,20 +217,54 @@ def _unpack_prepared(study: Stored, stored: Mapping[str, Any], counts: Counts) -
     doc_ids = [""] * (int(rows.max(initial=-1)) + 1)
     for row, doc_id in zip(rows, documents, strict=True):
         doc_ids[row] = doc_id
-    qrels = Qrels(judged, grades)
+    sources, of_source = ids.get("sources", ()), stored.get("qrels_sources")
+    if (of_source is None) != (not sources) or not all(isinstance(text, str) for text in sources):
+        raise ValueError("sources must be text, and there with qrels_sources alone")
+    named = [""] * len(doc_ids) if sources else []
+    for row, source in zip(rows, sources, strict=True) if sources else ():
+        named[row] = source
+    if of_source is not None and (of_source.dtype != np.int32 or not np.array_equal(of_source >= 0, judged >= 0)):
+        raise ValueError("qrels_sources must number the source of every judged row, int32")
+    qrels = Qrels(judged, grades, of_source)
+    weights = _stored_weights(stored.get("weights"), n_queries)
     if max(int(retrieved.candidates.rows.max(initial=-1)), int(qrels.rows.max(initial=-1))) >= len(doc_ids):
         raise ValueError("a row names no document")
     dataset = Dataset(
         doc_ids=tuple(doc_ids),
         texts=("",) * len(doc_ids),
-        queries=tuple(Query(q, "", g, c) for q, g, c in zip(queries, groups, clusters, strict=True)),
+        queries=tuple(Query(q, "", g, c, (), w) for q, g, c, w in zip(queries, groups, clusters, weights, strict=True)),
         qrels=qrels,
         counts=counts,
         hashes=NOTHING,
+        sources=tuple(named),
     )
-    base = Params(depth=config.deepest, k1=config.keyword.k1, b=config.keyword.b)
-    hybrid = Hybrid(retrieved.candidates, qrels, config.measures.conventions(), base, retrieved.postings, config.engine)
+    base = replace(config.base, semantic_weight=0.5, top_k=10, fusion="minmax", rrf_k=60, depth=config.deepest)
+    if not {params.index for params in config.indexes} <= {base.index, *retrieved.others}:
+        raise ValueError("the study's space needs other indexes")
+    hybrid = Hybrid(
+        retrieved.candidates,
+        qrels,
+        config.measures.conventions(),
+        base,
+        retrieved.postings,
+        config.engine,
+        number_names(named),
+        retrieved.others,
+        traffic_of(dataset.queries),
+    )
     return Prepared(config, dataset, retrieved, hybrid)
+
+
+def _stored_weights(stored: Any, n_queries: int) -> list[float | None]:
+    """The prompts' weights; None for each where the study has none."""
+    if stored is None:
+        return [None] * n_queries
+    if stored.dtype != np.float64 or stored.shape != (n_queries,) or not ((stored >= 0) & (stored <= MOST)).all():
+        raise ValueError(f"weights must be a number from 0 to {MOST:g} for each prompt")
+    if not stored.any():
+        raise ValueError("a weight must be above 0")
+    found: list[float | None] = stored.tolist()
+    return found
 
 
 def _remark(item: Mapping[str, Any]) -> Remark:

@@ -7,8 +7,10 @@ as a FAISS index with a file of ids.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import itertools
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,14 +19,15 @@ from typing import Any
 import numpy as np
 
 from harness.blocks import GivenVectors
-from harness.errors import HarnessError, Problems
+from harness.errors import HarnessError, Problems, first_line, plain_line
 from harness.files import DAMAGE, RunLine, read_bytes, read_lines, read_run_lines
 from harness.ids import encode_ids
 from harness.types import Dataset, FloatArray, Listed, RankedLists, Vectors
+from harness.vectors import LONGEST, UNIT
 
 SHOWN = 5  # ids in a message
+CHECKED_TOGETHER = 1 << 13  # vectors
 LARGEST = 1e100  # of a score: the square of a far larger one is no number
-UNIT = 1e-6  # a length this close to 1 is that of a unit vector in single precision
 NPY = b"\x93NUMPY"  # how a .npy file begins
 
 
@@ -38,12 +41,18 @@ class GivenLists:
 
 
 def hash_file(path: Path) -> str:
-    """SHA-256 of a file's bytes; HarnessError as that of `read_bytes`."""
+    """SHA-256 of a file's bytes, read once as long as the file stays as it is; HarnessError as that of `read_bytes`."""
     try:
-        with path.open("rb") as file:
-            return hashlib.file_digest(file, "sha256").hexdigest()
+        found = path.stat()
+        return _hash_file(path, found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
     except (OSError, ValueError):
         return hashlib.sha256(read_bytes(path)).hexdigest()  # says what is wrong
+
+
+@functools.lru_cache(maxsize=64)
+def _hash_file(path: Path, *_state: int) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def read_given_run(path: Path, dataset: Dataset, side: str) -> GivenLists:
@@ -189,10 +198,11 @@ def _read_npy(path: Path) -> np.ndarray[Any, Any]:
     if begins != NPY:
         raise HarnessError(f"{path}: must be a numpy array as numpy.save writes it, got a file that begins with {begins!r}")
     try:
-        with np.errstate(over="raise"):  # of a shape that nothing can hold
+        with np.errstate(over="raise"), warnings.catch_warnings():  # over: of a shape that nothing can hold
+            warnings.simplefilter("ignore")  # about headers of long ago
             vectors = np.load(path, mmap_mode="r", allow_pickle=False)
     except (*DAMAGE, ArithmeticError) as error:
-        raise HarnessError(f"{path}: must be a numpy array without pickled objects, got: {_first_line(error)}") from None
+        raise HarnessError(f"{path}: must be a numpy array without pickled objects, got: {first_line(error)}") from None
     return _checked(vectors, path)
 
 
@@ -209,12 +219,12 @@ def _read_parquet(path: Path) -> Matrix:
             names = file.schema_arrow.names
             missing = [name for name in ("id", "vector") if name not in names]
             if missing:
-                raise HarnessError(f"{path}: must have the columns id and vector, got {', '.join(names) or 'none'}")
+                raise HarnessError(f"{path}: must have the columns id and vector, got {plain_line(', '.join(names)) or 'none'}")
             table = file.read(columns=["id", "vector"])
-    except (arrow.ArrowException, OSError) as error:
-        raise HarnessError(f"{path}: must be a Parquet file, got: {_first_line(error)}") from None
-    where = str(path)
-    return Matrix(where, where, _ids_of(table["id"], path), _checked(_vectors_of(table["vector"], path), path))
+        ids, vectors = _ids_of(table["id"], path), _vectors_of(table["vector"], path)  # text is decoded here
+    except (arrow.ArrowException, OSError, ValueError) as error:
+        raise HarnessError(f"{path}: must be a Parquet file, got: {first_line(error)}") from None
+    return Matrix(str(path), str(path), ids, _checked(vectors, path))
 
 
 def _ids_of(column: Any, path: Path) -> tuple[str, ...]:
@@ -268,10 +278,6 @@ def _read_faiss(path: Path) -> np.ndarray[Any, Any]:
     return _checked(vectors, path)
 
 
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-
-
 def _checked(vectors: Any, path: Path) -> np.ndarray[Any, Any]:
     if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or vectors.dtype.kind != "f" or 0 in vectors.shape:
         shape = f"shape {getattr(vectors, 'shape', None)}, {getattr(vectors, 'dtype', type(vectors).__name__)}"
@@ -299,23 +305,48 @@ def _rows_of(matrix: Matrix, wanted: Sequence[str], needed: Sequence[bool], prob
 def _take(matrix: Matrix, rows: Sequence[int], normalize: bool, problems: Problems) -> tuple[Vectors, list[float]]:
     """The vectors of these rows, zeros for −1, and the smallest and largest norm that they came with."""
     at = np.asarray(rows, dtype=np.int64)
-    vectors = np.zeros((len(rows), matrix.vectors.shape[1]), dtype=np.float32)
-    with np.errstate(over="ignore"):  # beyond single precision lies infinity, which is refused
-        vectors[at >= 0] = matrix.vectors[at[at >= 0]]
-    bad = np.flatnonzero(~np.isfinite(vectors).all(axis=1))
-    if bad.size:
+    norms = np.zeros(at.size)
+    bad: list[int] = []
+    for part in blocks_of(at.size):
+        block, used = _block(matrix, at[part])
+        finite = np.isfinite(block).all(axis=1)
+        bad += (part.start + np.flatnonzero(used)[~finite]).tolist()
+        block[~finite] = 0.0
+        norms[part][used] = np.sqrt((block.astype(np.float64) ** 2).sum(axis=1))
+    if bad:
         problems.add(matrix.where, f"vectors must be finite, got NaN or infinity for {_some([matrix.ids[at[i]] for i in bad])}")
-        return vectors, []
-    norms = np.sqrt((vectors.astype(np.float64) ** 2).sum(axis=1))
+        return np.zeros((0, matrix.vectors.shape[1]), dtype=np.float32), []
     none = np.flatnonzero((norms == 0) & (at >= 0))
     if none.size and normalize:
         problems.add(matrix.where, f"a vector must not be all zeros, got {_some([matrix.ids[at[i]] for i in none])}")
-        return vectors, []
-    if normalize:
-        lengths = np.where((norms == 0) | (np.abs(norms - 1) <= UNIT), 1.0, norms)  # unit vectors stay as they are
-        vectors = (vectors / lengths[:, None]).astype(np.float32)
-    used = norms[at >= 0]
-    return vectors, [float(used.min(initial=np.inf)), float(used.max(initial=0.0))] if used.size else []
+        return np.zeros((0, matrix.vectors.shape[1]), dtype=np.float32), []
+    long = np.flatnonzero(norms > LONGEST)
+    if long.size and not normalize:
+        names = _some([matrix.ids[at[i]] for i in long])
+        problems.add(matrix.where, f"vectors must have lengths up to {LONGEST:g} where semantic.normalize is false, got {names}")
+        return np.zeros((0, matrix.vectors.shape[1]), dtype=np.float32), []
+    lengths = np.where((norms == 0) | (np.abs(norms - 1) <= UNIT), 1.0, norms) if normalize else np.ones_like(norms)
+    known = norms[at >= 0]
+    extremes = [float(known.min()), float(known.max())] if known.size else []
+    if matrix.vectors.dtype == np.float32 and np.array_equal(at, np.arange(len(matrix.vectors))) and (lengths == 1.0).all():
+        return np.asarray(matrix.vectors), extremes  # as they lie in the file
+    vectors = np.zeros((at.size, matrix.vectors.shape[1]), dtype=np.float32)
+    for part in blocks_of(at.size):
+        block, used = _block(matrix, at[part])
+        vectors[part][used] = block / lengths[part][used][:, None]
+    return vectors, extremes
+
+
+def _block(matrix: Matrix, rows: np.ndarray[Any, np.dtype[np.int64]]) -> tuple[Vectors, np.ndarray[Any, np.dtype[np.bool_]]]:
+    """The vectors of the rows that are not −1, in single precision, and which rows those are."""
+    used = rows >= 0
+    with np.errstate(over="ignore"):  # beyond single precision lies infinity, which is refused
+        return matrix.vectors[rows[used]].astype(np.float32), used
+
+
+def blocks_of(n: int) -> list[slice]:
+    """Slices of at most CHECKED_TOGETHER."""
+    return [slice(start, min(n, start + CHECKED_TOGETHER)) for start in range(0, n, CHECKED_TOGETHER)]
 
 
 def say_norms(facts: dict[str, Any], *, normalize: bool) -> list[str]:
@@ -328,7 +359,7 @@ def say_norms(facts: dict[str, Any], *, normalize: bool) -> list[str]:
                 f"the {side}' vectors have lengths from {low:.4g} to {high:.4g} and are compared by their inner product, as"
                 " semantic.normalize: false asks; a cosine needs true"
             )
-        if facts[f"{side}_not_used"]:
+        if facts.get(f"{side}_not_used"):
             said.append(
                 f"{facts[f'{side}_not_used']} of the {side}' vectors are left out: their ids are none of the {side} that are used"
                 + (" to tune" if side == "queries" else "")

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from types import MappingProxyType
 
 import numpy as np
 
-from harness.bm25 import rank_keyword
+from harness.bm25 import keep_reachable, rank_keyword
 from harness.candidates import at_depth, merge_lists, semantic_lists
 from harness.engines import RANK_FUSIONS, apply_rules
 from harness.fusion import Lines, fuse, order_keys, rank_columns
 from harness.measures import Judgements, Ranking, prepare_judgements
-from harness.types import Candidates, Conventions, FloatArray, IntArray, Params, Postings, Qrels
+from harness.types import Candidates, Conventions, FloatArray, IndexChoice, IntArray, Params, Postings, Qrels, Retrieved
 
 KEPT_LINES = 32  # discrete settings whose lines stay in memory: a sampler comes back to the same few
 
@@ -21,7 +22,10 @@ KEPT_LINES = 32  # discrete settings whose lines stay in memory: a sampler comes
 class Hybrid:
     """The hybrid search of the used queries, frozen at its candidates; `base` holds the depth, k1 and b of these.
 
-    `engine` names the rules by which it fuses (`harness.engines`); None: the harness's own.
+    `engine` names the rules by which it fuses (`harness.engines`); None: the harness's own. `source_of` numbers each document's
+    source, by row, where sources are judged. `others` are the candidates of other indexes that a setting may name. `traffic` is
+    what each query counts in a mean (`harness.traffic`). `k1_b` are the lowest and the highest k1 and b that are
+    searched: there, trials are faster, and the same.
 
     Values are functions of `Params` alone; the object only remembers the lines of recent discrete settings.
     """
@@ -34,6 +38,10 @@ class Hybrid:
         base: Params,
         postings: Postings | None = None,
         engine: str | None = None,
+        source_of: IntArray | None = None,
+        others: Mapping[IndexChoice, Retrieved] = MappingProxyType({}),
+        traffic: FloatArray | None = None,
+        k1_b: tuple[tuple[float, float], tuple[float, float]] | None = None,
     ) -> None:
         self.candidates = candidates
         self.qrels = qrels
@@ -41,21 +49,43 @@ class Hybrid:
         self.base = base
         self.postings = postings
         self.engine = engine
+        self.source_of = source_of
+        self.others = others
+        self.traffic = traffic
+        self.k1_b = k1_b
+        self._reachable: dict[IndexChoice, Postings] = {}
         self._kept: OrderedDict[Params, tuple[Candidates, Lines, IntArray]] = OrderedDict()
 
     def candidates_for(self, params: Params) -> Candidates:
-        """The candidates at these k1, b and depth; k1 and b other than the base's need postings (ValueError)."""
-        candidates = self.candidates
+        """The candidates at this index, k1, b and depth; k1 and b other than the base's need postings (ValueError)."""
+        candidates, postings = self.candidates, self.postings
+        if params.index != self.base.index:
+            if params.index not in self.others:
+                raise ValueError(f"these candidates hold no index of {params.index}, but {[self.base.index, *self.others]}")
+            other = self.others[params.index]
+            candidates, postings = other.candidates, other.postings
         if params.depth > self.base.depth:
             raise ValueError(f"depth must be at most {self.base.depth}, the candidates' own, got {params.depth}")
         if (params.k1, params.b) != (self.base.k1, self.base.b):
-            if self.postings is None:
+            if postings is None:
                 raise ValueError(
                     f"these candidates hold no postings: k1, b must be {self.base.k1}, {self.base.b}, got {params.k1}, {params.b}"
                 )
-            keyword = rank_keyword(self.postings, k1=params.k1, b=params.b, depth=params.depth)
+            postings = self._postings_for(params, postings)
+            keyword = rank_keyword(postings, k1=params.k1, b=params.b, depth=params.depth)
             return merge_lists(keyword, semantic_lists(at_depth(candidates, params.depth), params.depth))
         return candidates if params.depth == self.base.depth else at_depth(candidates, params.depth)
+
+    def _postings_for(self, params: Params, postings: Postings) -> Postings:
+        """Enough of the postings for these k1 and b: within `k1_b`, only those of documents that can be listed there."""
+        if self.k1_b is None or not all(
+            low <= value <= high for value, (low, high) in zip((params.k1, params.b), self.k1_b, strict=True)
+        ):
+            return postings
+        if params.index not in self._reachable:
+            k1, b = self.k1_b
+            self._reachable[params.index] = keep_reachable(postings, k1=k1, b=b, depth=self.base.depth)
+        return self._reachable[params.index]
 
     def setting(self, params: Params) -> tuple[Candidates, Lines, IntArray]:
         """Candidates, lines and the judged documents' columns ((n_queries, most_judged), -1: not a candidate).

@@ -9,17 +9,19 @@ import statistics
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from harness import keyword, semantic
-from harness.bm25 import rank_keyword
 from harness.candidates import merge_lists
 from harness.config import Config
 from harness.engines import ALONE, apply_rules, rules_of
+from harness.fields import content_to_index, texts_to_index
 from harness.fusion import order_keys
+from harness.indexes import at_index
+from harness.maxscore import Searcher
 from harness.progress import Progress
 from harness.retrieve import embeddings, keyword_index, rows_with_text
 from harness.types import Dataset, Params, RankedLists, Vectors
@@ -40,12 +42,22 @@ class Indexes:
     semantic: semantic.VectorIndex
     texts: tuple[str, ...]
     vectors: Vectors
+    searchers: dict[tuple[float, float], Searcher] = field(default_factory=dict)
+
+    def searcher(self, params: Params, config: Config) -> Searcher:
+        """What searches the keyword index at these k1 and b; made once, as a server makes it."""
+        setting = params.k1, params.b
+        if setting not in self.searchers:
+            self.searchers[setting] = keyword.make_searcher(self.keyword, config.keyword, *setting)
+        return self.searchers[setting]
 
 
-def build_indexes(dataset: Dataset, config: Config, progress: Progress) -> Indexes:
-    """The indexes in memory, from the cache where they are there."""
+def build_indexes(dataset: Dataset, config: Config, progress: Progress, params: Params | None = None) -> Indexes:
+    """The indexes in memory that these parameters name (the config's own without), from the cache where they are there."""
+    dataset, config = at_index(dataset, config, params or config.base)
     texts = tuple(query.text for query in dataset.queries)
-    analyze, index = keyword_index(dataset.texts, config, keyword.index_key(dataset.hashes.corpus, config.keyword), progress)
+    key = keyword.index_key(content_to_index(dataset, config.keyword), config.keyword)
+    analyze, index = keyword_index(texts_to_index(dataset, config.keyword), config, key, progress)
     documents, queries = embeddings(dataset, config, progress)
     vectors = semantic.build_vector_index(documents.vectors, config.semantic.index, rows_with_text(dataset.texts))
     return Indexes(analyze, index, vectors, texts, queries.vectors)
@@ -58,8 +70,8 @@ def search_once(indexes: Indexes, number: int, params: Params, config: Config) -
     keyword_list = semantic_list = empty
     if not (alone and params.semantic_weight == 1):
         tokens = indexes.analyze(indexes.texts[number])
-        postings = keyword.select_postings(indexes.keyword, [tokens], config.keyword)
-        keyword_list = rank_keyword(postings, k1=params.k1, b=params.b, depth=params.depth)
+        searcher = indexes.searcher(params, config)
+        keyword_list = keyword.rank(indexes.keyword, [tokens], config.keyword, depth=params.depth, searcher=searcher)
     if not (alone and params.semantic_weight == 0):
         semantic_list = semantic.search_vectors(indexes.semantic, indexes.vectors[number : number + 1], params.depth)
     _, lines = apply_rules(merge_lists(keyword_list, semantic_list), params, config.engine)

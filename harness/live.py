@@ -89,6 +89,9 @@ def embed(dataset: Dataset, config: Config, progress: Progress) -> semantic.Enco
     if config.semantic.vectors is not None:
         return semantic.Encoded(made.vectors, {**made.facts, "queries_sha256": sha256})
     model = semantic.find_model(config.semantic)
+    if config.semantic.embedder is not None:
+        named = {"embedder": model.name, "embedder_sha256": model.fingerprint, "dimension": made.facts["dimension"]}
+        return semantic.Encoded(made.vectors, {**named, "queries_sha256": sha256})
     facts: dict[str, Any] = {
         "model": model.name,
         "model_sha256": model.fingerprint,

@@ -20,7 +20,7 @@ from typing import Literal
 
 import numpy as np
 
-from harness.types import BoolArray, Conventions, FloatArray, IntArray, Qrels
+from harness.types import BoolArray, Conventions, FloatArray, IntArray, Qrels, number_sources
 
 ALIASES = {"Success": "HitRate", "P": "Precision", "R": "Recall", "RR": "MRR", "AP": "MAP"}
 WITHOUT_CUTOFF = ("MAP", "MRR")
@@ -78,7 +78,10 @@ class Ranking:
 
 @dataclass(frozen=True)
 class Judgements:
-    """The qrels as measures read them: masks and gains are (n_queries, most_judged), `relevant_total` is R."""
+    """The qrels as measures read them: masks and gains are (n_queries, most_judged), `relevant_total` is R.
+
+    `sources` is the qrels' own: of documents of one source only the first returned counts.
+    """
 
     judged: BoolArray
     relevant: BoolArray
@@ -86,6 +89,7 @@ class Judgements:
     gains: FloatArray
     ideal_gains: FloatArray
     conventions: Conventions
+    sources: IntArray | None = None
 
 
 def prepare_judgements(qrels: Qrels, conventions: Conventions) -> Judgements:
@@ -96,11 +100,28 @@ def prepare_judgements(qrels: Qrels, conventions: Conventions) -> Judgements:
     return Judgements(
         judged=qrels.judged,
         relevant=relevant,
-        relevant_total=relevant.sum(axis=1, dtype=np.int32),
+        relevant_total=qrels.count_relevant(conventions.relevance_threshold),
         gains=gains,
-        ideal_gains=-np.sort(-gains, axis=1),
+        ideal_gains=-np.sort(-np.where(qrels.first_of_source, gains, 0.0), axis=1),
         conventions=conventions,
+        sources=qrels.sources,
     )
+
+
+def first_of_sources(ranking: Ranking, sources: IntArray) -> Ranking:
+    """The same list with the rank of each source's first document alone: its others, further down, are as good as not there."""
+    return Ranking(np.where(ranking.ranks == best_of_sources(ranking, sources), ranking.ranks, np.inf), ranking.returned)
+
+
+def best_of_sources(ranking: Ranking, sources: IntArray | None) -> FloatArray:
+    """For each judged document the best rank of its source's documents, (n_queries, most_judged); its own without sources."""
+    if sources is None:
+        return ranking.ranks
+    keys = number_sources(sources)
+    best = np.full(int(keys.max(initial=0)) + 1, np.inf)
+    np.minimum.at(best, keys, ranking.ranks)
+    found: FloatArray = best[keys]
+    return found
 
 
 def _within(ranking: Ranking, cutoff: float) -> BoolArray:
@@ -205,6 +226,8 @@ def score_queries(measure: Measure, ranking: Ranking, judgements: Judgements) ->
     """Each query's score, (n_queries,); a cutoff of `top_k` must have been filled in (`Measure.at`)."""
     if measure.cutoff == "top_k":
         raise ValueError(f"{measure} has no cutoff of its own: fill it in with Measure.at(top_k)")
+    if judgements.sources is not None and measure.name != "Judged":  # a second document of a source is judged, too
+        ranking = first_of_sources(ranking, judgements.sources)
     return MEASURES[measure.name](ranking, judgements, np.inf if measure.cutoff is None else measure.cutoff)
 
 

@@ -38,7 +38,8 @@ LONGEST_ID = 300
 class Extras:
     """What a report shows beside the findings: exports by target, manifest.json, to_judge.csv's rows, and the texts.
 
-    `texts` is None where the data's files are not the study's any more; `no_texts` says why.
+    `texts` is None where the data's files are not the study's any more; `no_texts` says why. `weights` are empty where
+    the prompts have none.
     """
 
     exports: Mapping[str, str] = field(default_factory=dict)
@@ -47,6 +48,7 @@ class Extras:
     doc_ids: Sequence[str] = ()
     query_ids: Sequence[str] = ()
     groups: Sequence[str] = ()
+    weights: Sequence[float] = ()
     grades: Sequence[Mapping[int, int]] = ()
     texts: Dataset | None = None
     no_texts: str = ""
@@ -203,8 +205,8 @@ def report_figures(findings: Findings) -> dict[str, charts.Figure]:
         curves = [(c.system, c.cutoffs.tolist(), getattr(c, name).tolist()) for c in findings.cutoffs]
         made[name] = charts.cutoff_figure(curves, name, findings.top_k)
     if findings.sensitivities:
-        at_pick = float(findings.prompts.scores["pick"].mean())
-        made["swings"] = charts.swings_figure([(s.name, s.lowest, at_pick, s.highest) for s in findings.sensitivities])
+        swings = [(s.name, s.lowest, findings.at_pick, s.highest) for s in findings.sensitivities]
+        made["swings"] = charts.swings_figure(swings)
     if findings.groups:
         rows = [(g.group, g.prompts, g.difference, g.interval) for g in findings.groups]
         made["groups"] = charts.groups_figure(rows, findings.prompts.kept)
@@ -238,6 +240,8 @@ def prompts_data(findings: Findings, extras: Extras) -> tuple[dict[str, Any], in
             "difference": round(float(table.difference[q]), 6),
             "relevant": len([grade for grade in extras.grades[q].values() if grade >= max(1, _threshold(findings))]),
         }
+        if extras.weights:
+            prompt["weight"] = extras.weights[q]
         if q in detailed:
             prompt["lists"] = [_list(table.lists[side], q, place, extras.grades[q]) for side in ("kept", "pick")]
             prompt["missed"] = [_missed(m, place, extras.grades[q]) for m in table.missed[q]]

@@ -6,20 +6,26 @@ import contextlib
 import shutil
 import tempfile
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import numpy as np
 
-from harness.collection import read_dataset
+from harness.chunks import Counting
+from harness.collection import DataFiles, Source, check_found, read_dataset
 from harness.config import Config, HeldOutFiles
 from harness.engines import rules_of
 from harness.errors import HarnessError, SurroundingsError
+from harness.fields import with_titles
 from harness.hybrid import Hybrid
+from harness.indexes import retrieve_indexes
 from harness.progress import Progress
-from harness.retrieve import retrieve
+from harness.semantic import NotCountedError, load_counter
+from harness.space import value_range
 from harness.splits import make_rng, number_units
-from harness.types import BoolArray, Counts, Dataset, Params, Qrels, Retrieved
+from harness.traffic import check_sides, say_uneven, traffic_of
+from harness.types import BoolArray, Candidates, Counts, Dataset, IntArray, Params, Retrieved
 
 BYTES_A_CANDIDATE, BYTES_A_TRIAL, BYTES_A_VECTOR = 30, 1000, 256  # what is written at least
 OLD_LEFTOVER = 86_400  # seconds
@@ -51,9 +57,33 @@ class Prepared:
     held_out: Prepared | None = None
 
 
+def data_files(config: Config) -> DataFiles:
+    """Where the config's collection is, with the model's tokenizer where chunks are counted in tokens."""
+    return count_in_tokens(config.data, config)
+
+
+def count_in_tokens(files: DataFiles, config: Config) -> DataFiles:
+    """The same with the tokenizer of the config's model where chunks are counted in tokens; HarnessError where there is none."""
+    corpus = files.corpus
+    if not isinstance(corpus, Source) or corpus.chunking is None or corpus.chunking.unit != "tokens":
+        return files
+    try:
+        counter = load_counter(config.semantic)
+    except NotCountedError as error:
+        raise HarnessError(
+            f"collection.corpus.chunk.unit: must be characters where the model's tokens cannot be counted without loading it, got"
+            f" tokens, and {error}; give semantic.model as a folder, or the size in characters"
+        ) from None
+    counting = Counting(counter.tokenizer, counter.sha256, counter.limit, counter.room)
+    return replace(files, corpus=replace(corpus, chunking=replace(corpus.chunking, counting=counting)))
+
+
 def read_data(config: Config, progress: Progress | None = None) -> Dataset:
     """The config's collection; HarnessError lists every problem of its files."""
-    return read_dataset(config.collection.files(), relevance_threshold=config.measures.relevance_threshold, progress=progress)
+    files = data_files(config)
+    dataset = read_dataset(files, relevance_threshold=config.measures.relevance_threshold, progress=progress)
+    check_found(dataset, files)
+    return with_titles(dataset, files.corpus, config.keyword)
 
 
 def split_held_out(config: Config, dataset: Dataset) -> tuple[Dataset, Dataset | None]:
@@ -68,7 +98,8 @@ def split_held_out(config: Config, dataset: Dataset) -> tuple[Dataset, Dataset |
     if isinstance(held, HeldOutFiles):
         files = config.held_out_data
         assert files is not None  # there are such files
-        other = read_dataset(files, relevance_threshold=config.measures.relevance_threshold)
+        other = read_dataset(count_in_tokens(files, config), relevance_threshold=config.measures.relevance_threshold)
+        other = replace(other, titles=dataset.titles)  # of the same corpus
         ids = {query.query_id for query in dataset.queries}
         texts = {query.text for query in dataset.queries}
         shared = [q.query_id for q in other.queries if q.query_id in ids or q.text in texts]
@@ -79,6 +110,7 @@ def split_held_out(config: Config, dataset: Dataset) -> tuple[Dataset, Dataset |
                 f"held_out: prompts to tune on and held-out prompts must not share any, got {len(shared)} on both sides:"
                 f" {', '.join(map(repr, shared[:5]))}; take them out of one"
             )
+        check_sides(dataset.queries, other.queries)
         return dataset, other
     units = number_units([query.cluster for query in dataset.queries])
     if isinstance(held, float):
@@ -98,14 +130,15 @@ def split_held_out(config: Config, dataset: Dataset) -> tuple[Dataset, Dataset |
             raise HarnessError(f"held_out: must hold whole clusters, got a part of {', '.join(map(repr, torn[:5]))}")
     if out.all() or not out.any():
         raise HarnessError(f"held_out: must leave prompts on both sides, got {int(out.sum())} of {out.size} held out")
-    return select_queries(dataset, ~out), select_queries(dataset, out)
+    tuned, left_out = select_queries(dataset, ~out), select_queries(dataset, out)
+    check_sides(tuned.queries, left_out.queries)
+    return tuned, left_out
 
 
 def select_queries(dataset: Dataset, kept: BoolArray) -> Dataset:
     """The same collection with these prompts only; its counts and hashes stay those of the files."""
     rows = np.flatnonzero(kept)
-    qrels = Qrels(dataset.qrels.rows[rows], dataset.qrels.grades[rows])
-    return replace(dataset, queries=tuple(dataset.queries[i] for i in rows), qrels=qrels)
+    return replace(dataset, queries=tuple(dataset.queries[i] for i in rows), qrels=dataset.qrels.select(rows))
 
 
 def prepare(
@@ -121,16 +154,53 @@ def prepare(
 
     They serve every setting of the search space, the baselines, and the setting `also`.
     """
-    base = Params(depth=config.deepest, k1=config.keyword.k1, b=config.keyword.b)
+    base = replace(config.base, semantic_weight=0.5, top_k=10, fusion="minmax", rrf_k=60, depth=config.deepest)
     keep_postings = config.tunes_bm25
     if also is not None:
         base = replace(base, depth=max(base.depth, also.depth))
         keep_postings = keep_postings or (also.k1, also.b) != (base.k1, base.b)
-    retrieved = retrieve(dataset, config, progress, depth=base.depth, keep_postings=keep_postings)
+    settings = [base, *config.indexes, *([also] if also is not None else [])]
+    retrieved = retrieve_indexes(dataset, config, progress, settings, depth=base.depth, keep_postings=keep_postings)
     timings.lap("retrieval")
-    hybrid = Hybrid(retrieved.candidates, dataset.qrels, config.measures.conventions(), base, retrieved.postings, config.engine)
+    refuse_below_zero(config, dataset, retrieved.candidates, also)
+    sources, traffic = number_names(dataset.sources), traffic_of(dataset.queries)
+    conventions = config.measures.conventions()
+    hybrid = Hybrid(
+        retrieved.candidates,
+        dataset.qrels,
+        conventions,
+        base,
+        retrieved.postings,
+        config.engine,
+        sources,
+        retrieved.others,
+        traffic,
+        (value_range(config, "k1"), value_range(config, "b")),
+    )
     held = prepare(config, held_out, progress, timings, also=also) if held_out is not None else None
     return Prepared(config, dataset, retrieved, hybrid, held)
+
+
+def number_names(names: Sequence[str]) -> IntArray | None:
+    """A number for each of these names, equal where they are; None where there is none."""
+    numbers: dict[str, int] = {}
+    return np.asarray([numbers.setdefault(name, len(numbers)) for name in names], dtype=np.int32) if names else None
+
+
+def refuse_below_zero(config: Config, dataset: Dataset, candidates: Candidates, also: Params | None) -> None:
+    """HarnessError where keyword lists from elsewhere have a negative score beside the fusion theoretical, whose lowest is 0."""
+    source = config.list_source("keyword")
+    used = config.fusions | ({also.fusion} if also is not None else set())
+    below = candidates.keyword_scores < 0  # NaN is not
+    if source is None or config.engine is not None or "theoretical" not in used or not below.any():
+        return
+    query, column = (int(place[0]) for place in np.nonzero(below))
+    doc_id, query_id = dataset.doc_ids[candidates.rows[query, column]], dataset.queries[query].query_id
+    raise HarnessError(
+        f"{source}: must have no score below 0 beside the fusion theoretical, which takes 0 for the lowest keyword score, got"
+        f" {float(candidates.keyword_scores[query, column])!r} for {doc_id!r} and the prompt {query_id!r} ({int(below.sum())} in"
+        " all); nearest: minmax"
+    )
 
 
 def check_places(config: Config, dataset: Dataset, folder: Path) -> None:
@@ -174,6 +244,8 @@ def warn(prepared: Prepared, *, study: bool = True) -> list[str]:
     config = prepared.config
     counts = prepared.dataset.counts
     said = [*prepared.retrieved.warnings, *warn_of_data(counts).values(), *warn_of_engine(config).values()]
+    uneven = say_uneven(prepared.dataset.queries)
+    said += [uneven] if uneven is not None else []
     if config.collection.corpus is None:
         said.append(
             f"no corpus is named: the documents are the {counts.documents} that lists and labels name, and nobody can say which"

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from harness.commands.search import Explanation
     from harness.commands.tune import TuneResult
     from harness.commands.watch import Watch
+    from harness.commands.work import Work
     from harness.profiles import Curve
 
 
@@ -47,6 +48,12 @@ def print_watch(result: Watch) -> None:
     print(f"{what}: {'nothing speaks against it' if result.ok else 'look at what failed'}")
 
 
+def print_work(result: Work) -> None:
+    """How many trials ran here, and how far the study is."""
+    back = f"; {result.brought_back} trials of dead workers were given back" if result.brought_back else ""
+    print(f"study {visible(result.study)}: {result.trials} trials run here; it has {result.complete} of {result.of}{back}")
+
+
 def print_json(value: dict[str, Any]) -> None:
     """One strict JSON object on stdout, the control characters that JSON allows in texts escaped too."""
     text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
@@ -70,7 +77,7 @@ def print_tune(result: TuneResult, config_path: Path) -> None:
     counts = summary["collection"]
     trials = sum(summary["trials"].values())
     held = f" ({counts['queries_held_out']} held out)" if counts.get("queries_held_out") else ""
-    used = f"{counts['queries_used']} of {counts['queries']} prompts used{held}"
+    used = f"{counts['queries_used']} of {counts['queries']} prompts used{held}{say_effective(counts)}"
     objective = " and ".join(config.objective)
     print(f"study {config.name}: {counts['documents']} documents, {used}, {trials} trials, objective {objective}")
     but = ", but for the verdict" if "verdict" in summary else ""
@@ -87,7 +94,8 @@ def print_tune(result: TuneResult, config_path: Path) -> None:
         numbers += [means[f"{m}@{c}"] for m in ("Precision", "Recall") for c in cutoffs]
         rows.append([system_name(name, config.engine), *(f"{number:.4f}" for number in numbers)])
     print_table(headings, rows)
-    print("\nP is precision, R recall; every mean is over the used prompts.")
+    by_weight = ", each counting by its weight" if "effective_queries" in counts else ""
+    print(f"\nP is precision, R recall; every mean is over the used prompts{by_weight}.")
 
     if "best_trial" in summary:
         print_judgement(summary, config.objective[0])
@@ -116,10 +124,16 @@ def print_tune(result: TuneResult, config_path: Path) -> None:
     print(f"report: {result.folder}/report.html")
     prompt = "your own prompt"
     weights = f" --weights {result.folder}/weights.yaml" if "best_trial" in summary else ""
-    print(f"next: python -m harness evaluate {shlex.quote(str(config_path))}{weights}")
-    print(f"      python -m harness search {shlex.quote(str(config_path))} {shlex.quote(prompt)}")
+    leave = " --allow-code" if config.semantic.may_run_code else ""
+    print(f"next: python -m harness evaluate {shlex.quote(str(config_path))}{weights}{leave}")
+    print(f"      python -m harness search {shlex.quote(str(config_path))} {shlex.quote(prompt)}{leave}")
     if "best_trial" in summary:
         print(f"      python -m harness export {result.folder} --to {config.engine or 'json'}")
+
+
+def say_effective(counts: dict[str, Any]) -> str:
+    """Like how many equal prompts the used ones count; nothing where they have no weights."""
+    return f", by weight like {counts['effective_queries']:.1f} equal ones" if "effective_queries" in counts else ""
 
 
 def describe_setting(params: dict[str, Any]) -> str:
@@ -142,6 +156,13 @@ def print_judgement(summary: dict[str, Any], objective: str) -> None:
             f" {exact['weight_to']:.4f}, {describe_setting({k: v for k, v in exact['params'].items() if k != 'semantic_weight'})}"
             f" ({exact['settings']} discrete settings, {among}){share}"
         )
+        for name, values in exact.get("by_index", {}).items():
+            shown = sorted(values, key=lambda entry: -entry["score"])
+            print(
+                f"  by {name}: "
+                + ", ".join(f"{visible(str(e['value']))} {e['score']:.4f}" for e in shown)
+                + ", each at its own optimum"
+            )
     low, high = pick["interval"]
     alike = f"; the prompts cannot tell weights {low:.3f} to {high:.3f} from it" if low < high else ""
     print(f"pick: {describe_setting(pick['params'])}{alike}")
@@ -239,8 +260,9 @@ def print_evaluation(result: Evaluation) -> None:
     from harness.charts import system_name
 
     data = result.to_dict()
+    counts = data["collection"]
     print(
-        f"{data['collection']['queries_used']} prompts, {data['collection']['documents']} documents; objective"
+        f"{counts['queries_used']} prompts{say_effective(counts)}, {counts['documents']} documents; objective"
         f" {' and '.join(result.config.objective)} at top_k = {result.top_k}; mean and 95 % interval (Student's t)\n"
     )
     names = list(data["systems"])

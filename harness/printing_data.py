@@ -31,6 +31,8 @@ def print_check(result: Check) -> None:
     print_labels(facts)
     print_segments(facts)
     print_space(facts["space"], result.config.objective)
+    if "live" in facts:
+        print_live(facts["live"])
     for note in result.notes:
         print_note(note)
     if not result.notes:
@@ -73,7 +75,7 @@ def _spread(numbers: dict[str, float]) -> list[str]:
 
 
 def print_segments(facts: dict[str, Any]) -> None:
-    """Prompts of each group, and of a cluster; nothing where there are none."""
+    """Prompts of each group, and of a cluster, and what their weights are; nothing where there are none."""
     groups, clusters = facts["groups"], facts["clusters"]
     if groups:
         print()
@@ -85,6 +87,13 @@ def print_segments(facts: dict[str, Any]) -> None:
         low, middle, high = _spread(clusters["prompts_per_cluster"])
         sizes = f"{low} to {high} used prompts, {middle} in the median" if low != high else f"{low} used prompts each"
         print(f"\n{clusters['clusters']} clusters of {sizes}")
+    weights = facts.get("weights")
+    if weights is not None:
+        zero = f", {weights['zero']} of them 0" if weights["zero"] else ""
+        print(
+            f"\nweights: sum {weights['sum']:g}{zero}; the prompts count like {weights['effective_prompts']:.1f} equal ones, the"
+            f" largest share is {weights['largest_share']:.1%}"
+        )
 
 
 def print_space(space: dict[str, Any], objective: list[str]) -> None:
@@ -92,6 +101,16 @@ def print_space(space: dict[str, Any], objective: list[str]) -> None:
     settings = space.get("discrete_settings")
     counted = f"{settings} discrete settings beside the weight and K" if settings is not None else "k1 or b without steps"
     print(f"\nsearch: {space['trials']} trials by {space['sampler']} for {' and '.join(objective)}, {counted}")
+
+
+def print_live(live: dict[str, Any]) -> None:
+    """Who answered, and how many documents each statement gave for the prompt that was asked for."""
+    versions = [live.get("server"), f"pgvector {live['pgvector']}" if "pgvector" in live else None]
+    said = ", ".join(visible(version) for version in versions if version) or "nobody"
+    print(f"\nlive: {said} was asked for the prompt {visible(live['prompt'])} at depth {live['depth']}")
+    sides = [(side, live[side]) for side in ("keyword", "semantic") if side in live]
+    rows = [[side, str(found["hits"]), f"{1000 * found['seconds']:.1f}"] for side, found in sides]
+    print_table(["statement", "documents", "ms"], rows)
 
 
 def print_note(note: Note) -> None:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from harness.fusion import DECIMALS, Lines, mix, order_keys, rank_columns
+from harness.fusion import DECIMALS, Lines, mix, order_keys
 from harness.measures import Judgements, Measure, Ranking, score_queries
 from harness.types import BoolArray, FloatArray, IntArray
 
@@ -71,7 +71,7 @@ class Profiles:
     def sums(self, counts: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Weighted sums over the queries on every interval (n_points − 1, …) and at every point (n_points, …).
 
-        `counts` is (n_queries,) or (n_queries, n_resamples): how often each query counts.
+        `counts` is (n_queries,) or (n_queries, n_resamples): how much each query counts.
         """
         shape = (self.points.size, self.n_queries)
         before = self.before()
@@ -170,8 +170,7 @@ def profile_cuts(
     points, point = _cluster(events.weight)
 
     # one row for each (query, point) with an event: the ranks behind the point, and at it
-    order = np.lexsort((events.sequence, point, events.judged, events.query))
-    events, point = events.take(order), point[order]
+    # events come in order of query, document and weight, and points ascend with the weights
     rows, row = np.unique(events.query.astype(np.int64) * points.size + point, return_inverse=True)
     steps = _Steps((rows // points.size).astype(np.int32), (rows % points.size).astype(np.int32), row)
     behind = _fill_forward(first_ranks, steps, events)
@@ -216,9 +215,13 @@ def _compact(columns: IntArray, judgements: Judgements, matters: BoolArray) -> t
     def pick(array: BoolArray) -> BoolArray:
         return np.take_along_axis(array, place, axis=1) & kept
 
-    packed = np.where(kept, np.take_along_axis(columns, place, axis=1), np.int32(-1)).astype(np.int32)
+    def numbers(array: IntArray) -> IntArray:
+        return np.where(kept, np.take_along_axis(array, place, axis=1), np.int32(-1)).astype(np.int32)
+
+    sources = None if judgements.sources is None else numbers(judgements.sources)
     gains = np.where(kept, np.take_along_axis(judgements.gains, place, axis=1), 0.0)
-    return packed, replace(judgements, judged=pick(judgements.judged), relevant=pick(judgements.relevant), gains=gains)
+    packed = replace(judgements, judged=pick(judgements.judged), relevant=pick(judgements.relevant), gains=gains, sources=sources)
+    return numbers(columns), packed
 
 
 def _within(measure: Measure, top_k: int | None) -> float:
@@ -229,9 +232,20 @@ def _within(measure: Measure, top_k: int | None) -> float:
 
 def _rank_end(lines: Lines, columns: IntArray, weight: float) -> Ranking:
     """The judged documents' ranks where one retriever stands alone."""
-    ranks, returned = rank_columns(order_keys(lines, weight))
-    found = np.take_along_axis(ranks, np.maximum(columns, 0), axis=1)
-    return Ranking(np.where((columns >= 0) & (found > 0), found, np.inf), returned)
+    keys = order_keys(lines, weight)
+    query, judged = np.nonzero(columns >= 0)
+    column = columns[query, judged]
+    ranks = np.full(columns.shape, np.inf)
+    own = keys[query, column]
+    ranks[query, judged] = np.where(own > -np.inf, 1.0 + _count_above(keys[query], own, column), np.inf)
+    return Ranking(ranks, (keys > -np.inf).sum(axis=1, dtype=np.int32))
+
+
+def _count_above(keys: FloatArray, own: FloatArray, column: AnyInts) -> AnyInts:
+    """How many of each row's keys stand before the key `own` in this column: larger ones, and equal ones in a lower column."""
+    others = np.arange(keys.shape[1])
+    above: AnyInts = ((keys > own[:, None]) | ((keys == own[:, None]) & (others < column[:, None]))).sum(axis=1)
+    return above
 
 
 def _matters(measure: Measure, judgements: Judgements) -> BoolArray:
@@ -249,6 +263,7 @@ def _of_queries(judgements: Judgements, queries: IntArray) -> Judgements:
         relevant_total=judgements.relevant_total[queries],
         gains=judgements.gains[queries],
         ideal_gains=judgements.ideal_gains[queries],
+        sources=None if judgements.sources is None else judgements.sources[queries],
     )
 
 
@@ -265,17 +280,13 @@ def _blocks(sizes: IntArray, n_queries: int) -> Iterator[slice]:
 
 @dataclass(frozen=True)
 class _Events:
-    """Crossings that may change a score, (n_events,): the query, the judged document's place in the qrels, the weight, its
-    rank behind the crossing, and the order of crossings of one document at one point."""
+    """Crossings that may change a score, (n_events,), sorted by query, judged document, weight: the query, the document's
+    place in the qrels, the weight, and its rank behind the crossing."""
 
     query: IntArray
     judged: IntArray
     weight: FloatArray
     rank: IntArray
-    sequence: IntArray
-
-    def take(self, order: np.ndarray[tuple[int], np.dtype[np.intp]]) -> _Events:
-        return _Events(*(array[order] for array in vars(self).values()))
 
     @staticmethod
     def join(parts: list[_Events]) -> _Events:
@@ -299,7 +310,10 @@ def _follow(lines: Lines, columns: IntArray, matters: BoolArray, block: slice, w
     first_ranks = np.full((block.stop - block.start, matters.shape[1]), np.inf)
     first_ranks[query - block.start, judged] = first
 
-    order = np.lexsort((when, p))
+    always_above = starts_above.sum(axis=1) - np.bincount(p[change < 0], minlength=column.size)
+    near = always_above[p] < within  # the others stay beyond `within` whatever the weight
+    p, when, change = p[near], when[near], change[near]
+    order = _by_row_and_weight(p, when)
     p, when, change = p[order], when[order], change[order]
     total = np.cumsum(change)
     offset = np.concatenate([[0], total])[np.searchsorted(p, np.arange(column.size))]
@@ -312,9 +326,17 @@ def _follow(lines: Lines, columns: IntArray, matters: BoolArray, block: slice, w
             judged[p[kept]].astype(np.int32),
             when[kept],
             rank[kept].astype(np.int32),
-            np.arange(p.size, dtype=np.int32)[kept],
         ),
     )
+
+
+def _by_row_and_weight(p: AnyInts, when: FloatArray) -> AnyInts:
+    """The order by row, then weight. Among equal weights of one row any order will do: what counts is the rank behind all."""
+    order = np.argsort(when)
+    rows = p[order]
+    small = rows.astype(np.uint16) if rows.size and rows.max() < 1 << 16 else rows  # numpy sorts 16 bits by their digits
+    by_row: AnyInts = order[np.argsort(small, kind="stable")]
+    return by_row
 
 
 def _cross_lines(lines: Lines, query: AnyInts, column: AnyInts) -> tuple[BoolArray, AnyInts, FloatArray, AnyInts]:
@@ -325,15 +347,19 @@ def _cross_lines(lines: Lines, query: AnyInts, column: AnyInts) -> tuple[BoolArr
     held = lines.held[query]
     a = lines.keyword_end[query] - lines.keyword_end[query, column][:, None]
     b = lines.semantic_end[query] - lines.semantic_end[query, column][:, None]
-    lower_row = np.arange(held.shape[1]) < column[:, None]
-    tied = (np.abs(a) <= ROUNDING) & (np.abs(b) <= ROUNDING)
-    a_above, b_above = np.where(tied, lower_row, a > 0) & held, np.where(tied, lower_row, b > 0) & held
-    crossing = (a_above != b_above) & held
-    spread = np.where(crossing, a - b, 1.0)
-    weight = np.where(crossing, a / np.where(spread == 0, 1.0, spread), 0.5)
-    starts_above = np.where(crossing & (weight < SAME_POINT), b_above, a_above)
-    p, i = np.nonzero(crossing & (weight >= SAME_POINT) & (weight <= 1 - SAME_POINT))
-    return starts_above, p, weight[p, i], np.where(b_above[p, i], 1, -1)
+    a_above, b_above = a > 0, b > 0
+    tied_row, tied_column = np.nonzero((np.abs(a) <= ROUNDING) & (np.abs(b) <= ROUNDING))
+    lower = tied_column < column[tied_row]
+    a_above[tied_row, tied_column] = b_above[tied_row, tied_column] = lower
+    starts_above = a_above & held
+    p, i = np.nonzero((a_above != b_above) & held)
+    a_i, rises = a[p, i], b_above[p, i]
+    spread = a_i - b[p, i]
+    weight = a_i / np.where(spread == 0, 1.0, spread)
+    at_zero = weight < SAME_POINT
+    starts_above[p[at_zero], i[at_zero]] = rises[at_zero]
+    inside = ~at_zero & (weight <= 1 - SAME_POINT)
+    return starts_above, p[inside], weight[inside], np.where(rises[inside], 1, -1)
 
 
 def _cross_ranks(lines: Lines, query: AnyInts, column: AnyInts) -> tuple[BoolArray, AnyInts, FloatArray, AnyInts]:
@@ -416,7 +442,7 @@ def _lowest_at_points(p: AnyInts, when: FloatArray, rank: AnyInts, change: AnyIn
 
 def _cluster(weights: FloatArray) -> tuple[FloatArray, IntArray]:
     """0, the points that these crossings make, and 1; and each crossing's point. A point is the median of its crossings."""
-    order = np.argsort(weights, kind="stable")
+    order = np.argsort(weights)  # equal weights are one point, in whatever order
     ordered = weights[order]
     fresh = np.ones(ordered.size, dtype=bool)
     fresh[1:] = np.diff(ordered) > SAME_POINT
@@ -463,18 +489,16 @@ def _ranks_at_points(
     for start in range(0, pairs.size, chunk):
         step, judged = np.divmod(pairs[start : start + chunk], columns.shape[1])
         query, weight = steps.query[step], points[steps.point[step]][:, None]
-        column = columns[query, judged][:, None]
+        column = columns[query, judged]
         scores = mix(lines, weight, query)
-        own = np.take_along_axis(scores, column, axis=1)
-        above = (scores > own) | ((scores == own) & (np.arange(scores.shape[1]) < column))
-        ranks[step, judged] = 1 + above.sum(axis=1)
+        ranks[step, judged] = 1 + _count_above(scores, scores[np.arange(column.size), column], column)
     return ranks
 
 
-def mean_curve(profiles: Profiles) -> Curve:
-    """The mean over the queries, neighbours of one score merged."""
+def mean_curve(profiles: Profiles, traffic: FloatArray | None = None) -> Curve:
+    """The mean over the queries, by their traffic where there is one; neighbours of one score merged."""
     n = profiles.n_queries
-    on, at = profiles.sums(np.full(n, 1.0 / n))
+    on, at = profiles.sums(np.full(n, 1.0 / n) if traffic is None else traffic / traffic.sum())
     return merge(profiles.points, at, on)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.config import PARAM_NAMES, Config
+from harness.config import INDEX_PARAMS, PARAM_NAMES, Config
 from harness.engines import RANK_FUSIONS, rules_of
 from harness.errors import HarnessError
 from harness.files import write_arrays, write_beside, write_text
@@ -22,6 +22,7 @@ from harness.profiles import Curve
 from harness.retrieve import pack
 from harness.study import JOURNAL, Trial, params_of
 from harness.systems import System
+from harness.traffic import describe_weights, has_weights, weights_of
 from harness.types import Dataset, FloatArray, IntArray, Params, Retrieved
 from harness.yamlfile import dump_yaml
 
@@ -132,6 +133,7 @@ def write_per_query(
         "query_id": [query.query_id for query in dataset.queries],
         "group": [defuse(query.group) for query in dataset.queries],
         "cluster": [defuse(query.cluster) for query in dataset.queries],
+        **({"weight": weights_of(dataset.queries)} if has_weights(dataset.queries) else {}),
         "relevant": relevant,
     }
     columns |= {system.name: system.objective[0] for system in systems}
@@ -153,7 +155,7 @@ def write_to_judge(path: Path, holes: Holes, dataset: Dataset) -> None:
     rows = [
         {
             "query_id": dataset.queries[holes.query[i]].query_id,
-            "doc_id": dataset.doc_ids[holes.row[i]],
+            "doc_id": (dataset.sources or dataset.doc_ids)[holes.row[i]],
             "change_of_difference": float(holes.change[i]),
             "rank_pick": int(holes.in_pick[i]) or None,
             "rank_kept": int(holes.in_kept[i]) or None,
@@ -202,8 +204,8 @@ def write_qrels(path: Path, dataset: Dataset, codes: Mapping[str, str]) -> None:
     for i, query in enumerate(dataset.queries):
         for row, grade in zip(dataset.qrels.rows[i], dataset.qrels.grades[i], strict=True):
             if row >= 0:
-                lines.append(f"{codes[query.query_id]} 0 {codes[dataset.doc_ids[row]]} {grade}\n")
-    write_text(path, "".join(lines))
+                lines.append(f"{codes[query.query_id]} 0 {codes[(dataset.sources or dataset.doc_ids)[row]]} {grade}\n")
+    write_text(path, "".join(dict.fromkeys(lines)))  # a source is judged once, whatever number of documents it has
 
 
 def write_candidates(
@@ -222,37 +224,47 @@ def write_candidates(
 
 def _pack_prompts(retrieved: Retrieved, dataset: Dataset) -> dict[str, np.ndarray[Any, Any]]:
     """The prompts with their judgements, and the documents that these and the candidates name."""
-    rows = np.unique(np.concatenate([retrieved.candidates.rows.ravel(), dataset.qrels.rows.ravel()]))
+    held = [one.candidates.rows.ravel() for one in (retrieved, *retrieved.others.values())]
+    rows = np.unique(np.concatenate([*held, dataset.qrels.rows.ravel()]))
     rows = rows[rows >= 0]
     ids = {
         "queries": [query.query_id for query in dataset.queries],
         "groups": [query.group for query in dataset.queries],
         "clusters": [query.cluster for query in dataset.queries],
         "documents": [dataset.doc_ids[row] for row in rows],
+        **({"sources": [dataset.sources[row] for row in rows]} if dataset.sources else {}),
     }
     return {
+        **({"qrels_sources": dataset.qrels.sources} if dataset.qrels.sources is not None else {}),
         "qrels_rows": dataset.qrels.rows,
         "qrels_grades": dataset.qrels.grades,
         "document_rows": rows,
         "ids": np.frombuffer(json.dumps(ids, ensure_ascii=False).encode(), dtype=np.uint8),
+        **({"weights": weights_of(dataset.queries)} if has_weights(dataset.queries) else {}),
     }
 
 
 def write_weights(path: Path, params: Params, variant: str, **decided: Any) -> None:
     """weights.yaml: what should run in production, and nothing else."""
     setting = {name: getattr(params, name) for name in PARAM_NAMES}
-    data = {**{k: setting[k] for k in ("semantic_weight", "top_k", "fusion", "rrf_k", "depth")}, "variant": variant}
-    data |= {"k1": params.k1, "b": params.b, **decided}
+    data = {
+        **{k: setting[k] for k in ("semantic_weight", "top_k", "fusion", "rrf_k", "depth")},
+        "variant": params.variant or variant,
+    }
+    data |= {"k1": params.k1, "b": params.b}
+    data |= {name: setting[name] for name in INDEX_PARAMS if setting[name] and name != "variant"}
+    data |= decided
     write_text(path, dump_yaml(data))
 
 
-def describe_measures(config: Config) -> dict[str, str]:
-    """What each number in summary.json means, under this config's conventions."""
+def describe_measures(config: Config, *, weighted: bool = False) -> dict[str, str]:
+    """What each number in summary.json means, under this config's conventions; `weighted` where the prompts have weights."""
     conventions = config.measures.conventions()
+    counts = "each counting by its weight: Σ weight · score / Σ weight" if weighted else "each counting once"
     return {
         **{name: describe(name, conventions) for name in MEASURES},
         "objective": " and ".join(config.objective) + " on the list as cut at top_k",
-        "name@K": "describes the uncut ranking; every mean is over the used prompts, each counting once",
+        "name@K": f"describes the uncut ranking; every mean is over the used prompts, {counts}",
         "ties": "score (fused: rounded to 12 decimals), then document id in code-point order"
         + (
             ", but for fused lists as the engine meets them, the keyword list first" if rules_of(config.engine).first_seen else ""
@@ -271,6 +283,7 @@ def summarize_collection(dataset: Dataset) -> dict[str, Any]:
         "documents": counts.documents,
         "queries": counts.queries,
         "queries_used": len(dataset.queries),
+        **describe_weights(dataset.queries),
         "judgements": counts.judgements,
         "queries_without_judgements": len(counts.without_judgements),
         "queries_without_relevant": len(counts.without_relevant),

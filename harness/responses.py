@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.errors import Problems
+from harness.errors import Problems, plain_line
 from harness.files import DECODER, HALF_PAIR, Digits, read_lines, read_text
 
 ID_KEYS = ("query_id", "_id", "qid", "id")
@@ -204,7 +204,7 @@ LACKING = ("skipped", "partial", "failed", "running")  # kinds of clusters, coun
 def describe_error(error: Any) -> str:
     """An engine's error in a line: its type and reason where it has them."""
     if isinstance(error, dict) and ("type" in error or "reason" in error):
-        return f"{error.get('type', 'error')}: {error.get('reason', 'no reason given')}"[:200]
+        return plain_line(f"{error.get('type', 'error')}: {error.get('reason', 'no reason given')}")
     return shown(error)
 
 
@@ -290,7 +290,7 @@ def find_hits(where: str, answer: Mapping[str, Any], problems: Problems) -> list
         return hits
     if isinstance(outer, dict) and hits is None and number_of(total_of(outer)) == 0:
         return []
-    got = f"the keys {some(list(answer))}" if outer is None else shown(outer)
+    got = f"the keys {plain_line(some(list(answer)))}" if outer is None else shown(outer)
     problems.add(where, f"must have hits.hits, a list of objects, got {got}; ask without filter_path, or keep it and hits.total")
     return []
 

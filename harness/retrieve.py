@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import importlib.metadata
 import json
@@ -12,30 +13,41 @@ from typing import Any
 
 import numpy as np
 
-from harness import given, keyword, semantic
+from harness import given, keyword, semantic, spread
 from harness.analyzers import make_analyzer
-from harness.bm25 import VARIANTS, rank_keyword
+from harness.blocks import DEFAULT_BACKEND
+from harness.bm25 import VARIANTS
 from harness.candidates import merge_lists
+from harness.cluster import open_cluster
 from harness.config import Config
+from harness.errors import HarnessError
+from harness.fields import content_to_index, texts_to_index
 from harness.files import DamagedFileError, read_arrays, write_arrays
+from harness.indexing import index_texts
 from harness.languages import say_unfit
+from harness.postings import BLOCK
 from harness.progress import Progress
-from harness.types import Candidates, Dataset, FloatArray, Postings, RankedLists, Retrieved, Vectors
+from harness.types import Candidates, Dataset, FloatArray, IndexChoice, Postings, RankedLists, Retrieved, Vectors
 
 LARGEST = 1e100  # of what is in postings
 FORMAT = 2  # of the cached candidates: raise it when what they hold, or how it is computed, changes
 TINY_CORPUS = 20  # below this, rank-bm25's idf is 0 or negative for words in a handful of documents
 CANDIDATE_ARRAYS = ("rows", "keyword_scores", "semantic_scores", "keyword_ranks", "semantic_ranks")
+OTHER = "index{}_"  # before the names of another index's arrays
 POSTING_ARRAYS = ("query", "row", "frequency", "length_ratio", "weight", "base")
 
 
 def pack(retrieved: Retrieved) -> dict[str, np.ndarray[Any, Any]]:
-    """The candidates (and postings) as named arrays for an npz file without pickle."""
+    """The candidates (and postings) as named arrays for an npz file without pickle; other indexes' under a prefix each."""
     arrays = {name: getattr(retrieved.candidates, name) for name in CANDIDATE_ARRAYS}
     meta: dict[str, Any] = {"format": FORMAT, "facts": retrieved.facts, "warnings": retrieved.warnings}
     if retrieved.postings is not None:
         arrays |= {f"postings_{name}": getattr(retrieved.postings, name) for name in POSTING_ARRAYS}
         meta["postings"] = {"variant": retrieved.postings.variant, "delta": retrieved.postings.delta}
+    if retrieved.others:
+        meta["others"] = list(retrieved.others)
+        for number, other in enumerate(retrieved.others.values(), 1):
+            arrays |= {f"{OTHER.format(number)}{name}": array for name, array in pack(other).items()}
     arrays["meta"] = np.frombuffer(json.dumps(meta).encode(), dtype=np.uint8)  # facts keep their order: it is summary.json's
     return arrays
 
@@ -53,7 +65,23 @@ def unpack(stored: Any) -> Retrieved:
         _check_postings(postings, len(candidates.rows))
     if not isinstance(meta["facts"], dict) or not all(isinstance(line, str) for line in meta["warnings"]):
         raise ValueError("facts must be an object and warnings texts")
-    return Retrieved(candidates, postings, meta["facts"], tuple(meta["warnings"]))
+    others = {}
+    for number, choice in enumerate(meta.get("others", ()), 1):
+        if [type(part) for part in choice] != [str, str, str, int, int]:
+            raise ValueError(f"others must name indexes, got {choice!r:.80}")
+        prefix = OTHER.format(number)
+        one = {name.removeprefix(prefix): array for name, array in stored.items() if name.startswith(prefix)}
+        others[_choice(choice)] = unpack(one)
+    if any(other.others for other in others.values()) or any(
+        len(other.candidates.rows) != len(candidates.rows) for other in others.values()
+    ):
+        raise ValueError("others must be indexes of the same prompts")
+    return Retrieved(candidates, postings, meta["facts"], tuple(meta["warnings"]), others)
+
+
+def _choice(parts: Sequence[Any]) -> IndexChoice:
+    analyzer, variant, model, size, overlap = parts
+    return str(analyzer), str(variant), str(model), int(size), int(overlap)
 
 
 def _check_candidates(candidates: Candidates) -> None:
@@ -115,13 +143,22 @@ class Side:
     postings: Postings | None = None
 
 
-def retrieve(dataset: Dataset, config: Config, progress: Progress, *, depth: int, keep_postings: bool) -> Retrieved:
+def retrieve(
+    dataset: Dataset,
+    config: Config,
+    progress: Progress,
+    *,
+    depth: int,
+    keep_postings: bool,
+    made: dict[str, Side] | None = None,
+) -> Retrieved:
     """The candidates of the used queries at this depth; with postings, so that k1 and b can change, where asked for.
 
-    They come from the cache where they are there. What a live engine answered is never cached: the database changes.
+    They come from the cache where they are there. What a live engine answered is never cached: the database changes. `made`
+    remembers sides by what they depend on, for several calls with the same prompts and depth.
     """
     assert set(dataset.fetched) == set(config.live.statements if config.live is not None else ())  # harness.live sees to it
-    path = None
+    path, made = None, {} if made is None else made
     if config.live is None:
         keys = side_keys(dataset, config)
         path = Path(config.cache) / "candidates" / f"{_candidates_key(dataset, config, keys, depth, keep_postings)}.npz"
@@ -130,18 +167,88 @@ def retrieve(dataset: Dataset, config: Config, progress: Progress, *, depth: int
             return cached
     if config.searches_vectors:
         semantic.check_index(config.semantic.index)
-    given_first = semantic_side(dataset, config, progress, depth) if not config.encodes else None  # before an index is built
-    by_keyword = keyword_side(dataset, config, progress, depth)
-    by_meaning = given_first or semantic_side(dataset, config, progress, depth)
+    keep = path if len(dataset.texts) > BLOCK else None  # sides that take long stay, until the candidates do
+    with open_crew(config, progress) as crew:
+
+        def fill(side: str) -> Side:
+            return _fill(side, dataset, config, progress, depth, made, crew, keep_postings=keep_postings, path=keep)
+
+        if not config.encodes:
+            fill("semantic")  # what was given is looked at before an index is built
+        by_keyword, by_meaning = fill("keyword"), fill("semantic")
     retrieved = Retrieved(
         merge_lists(by_keyword.lists, by_meaning.lists),
-        by_keyword.postings if keep_postings else None,
+        by_keyword.postings,
         {"keyword": by_keyword.facts, "semantic": by_meaning.facts},
         (*by_keyword.warnings, *by_meaning.warnings),
     )
     if path is not None:
         write_arrays(path, pack(retrieved))
+        for side in ("keyword", "semantic"):
+            _side_path(path, side).unlink(missing_ok=True)
     return retrieved
+
+
+def _fill(
+    side: str,
+    dataset: Dataset,
+    config: Config,
+    progress: Progress,
+    depth: int,
+    made: dict[str, Side],
+    crew: spread.Crew | None,
+    *,
+    keep_postings: bool = False,
+    path: Path | None = None,
+) -> Side:
+    """One side's lists, remembered in `made`, and beside the candidates' `path` where there is one and no postings are kept."""
+    key = f"{side} {dataset.hashes.corpus} {getattr(config, side).model_dump_json()}"
+    if key in made:
+        return made[key]
+    kept = _side_path(path, side) if path is not None and not (side == "keyword" and keep_postings) else None
+    found = load_side(kept) if kept is not None else None
+    if found is None:
+        if side == "keyword":
+            found = keyword_side(dataset, config, progress, depth, crew, keep_postings=keep_postings)
+        else:
+            found = semantic_side(dataset, config, progress, depth, crew)
+        if kept is not None:
+            save_side(found, kept)
+    made[key] = found
+    return found
+
+
+def _side_path(path: Path, side: str) -> Path:
+    """Where one side of these candidates stays while the other is made."""
+    return path.with_name(f"{hashlib.sha256(f'{side} {path.stem}'.encode()).hexdigest()}.npz")
+
+
+def save_side(side: Side, path: Path) -> None:
+    """Write lists, facts and warnings, without pickle."""
+    meta = json.dumps({"facts": side.facts, "warnings": side.warnings}).encode()
+    arrays: dict[str, np.ndarray[Any, Any]] = {
+        "rows": side.lists.rows,
+        "scores": side.lists.scores,
+        "meta": np.frombuffer(meta, dtype=np.uint8),
+    }
+    write_arrays(path, arrays)
+
+
+def load_side(path: Path) -> Side | None:
+    """The side in this file; None where it is not there or not what it should be (then it is made anew)."""
+    try:
+        stored = read_arrays(path)
+        meta = json.loads(stored["meta"].tobytes())
+        return Side(RankedLists(stored["rows"], stored["scores"]), meta["facts"], tuple(meta["warnings"]))
+    except (DamagedFileError, KeyError, ValueError, TypeError, RecursionError):
+        return None
+
+
+def open_crew(config: Config, progress: Progress) -> contextlib.AbstractContextManager[spread.Crew | None]:
+    """The workers that the config's `scale` names; None where everything is computed here."""
+    if config.scale is None or not config.spreads:
+        return contextlib.nullcontext()
+    return open_cluster(config.scale.ray, progress)
 
 
 def side_keys(dataset: Dataset, config: Config) -> dict[str, str]:
@@ -149,7 +256,7 @@ def side_keys(dataset: Dataset, config: Config) -> dict[str, str]:
     if config.keyword.run is not None:
         by_keyword = f"run {given.hash_file(Path(config.keyword.run))}"
     else:
-        by_keyword = keyword.index_key(dataset.hashes.corpus, config.keyword)
+        by_keyword = keyword.index_key(content_to_index(dataset, config.keyword), config.keyword)
     if config.semantic.run is not None:
         by_meaning = {"semantic": f"run {given.hash_file(Path(config.semantic.run))}"}
     else:
@@ -157,35 +264,73 @@ def side_keys(dataset: Dataset, config: Config) -> dict[str, str]:
     return {**by_meaning, "keyword": by_keyword}
 
 
-def keyword_side(dataset: Dataset, config: Config, progress: Progress, depth: int) -> Side:
-    """The keyword retriever's lists: BM25's, or those of a live engine or a run."""
+def keyword_side(
+    dataset: Dataset,
+    config: Config,
+    progress: Progress,
+    depth: int,
+    crew: spread.Crew | None = None,
+    *,
+    keep_postings: bool = False,
+) -> Side:
+    """The keyword retriever's lists: BM25's, or those of a live engine or a run; BM25's with postings where asked for."""
     if "keyword" in dataset.fetched:
         return fetched_side(dataset, config, "keyword", depth)
     if config.keyword.run is not None:
         return run_side(config.keyword.run, dataset, "keyword", depth)
-    key = keyword.index_key(dataset.hashes.corpus, config.keyword)
-    analyze, index = keyword_index(dataset.texts, config, key, progress)
+    found = keyword_lists(dataset, config, progress, depth, crew, keep_postings=keep_postings)
+    return Side(found.lists, _keyword_facts(config, found), tuple(_keyword_warnings(dataset, config, found)), found.postings)
+
+
+def keyword_lists(
+    dataset: Dataset, config: Config, progress: Progress, depth: int, crew: spread.Crew | None, *, keep_postings: bool
+) -> spread.Found:
+    """BM25's lists, by the index of the whole corpus or by the crew's shards: the same, bit for bit."""
+    texts = texts_to_index(dataset, config.keyword)
+    if crew is not None:
+        assert config.scale is not None
+        analyze = make_analyzer(config.keyword.analyzer)
+        return spread.keyword_lists(
+            crew,
+            texts,
+            [analyze(query.text) for query in dataset.queries],
+            config.keyword,
+            depth=depth,
+            shards=config.scale.shards,
+            keep_postings=keep_postings,
+            progress=progress,
+        )
+    key = keyword.index_key(content_to_index(dataset, config.keyword), config.keyword)
+    analyze, index = keyword_index(texts, config, key, progress)
     query_tokens = [analyze(query.text) for query in dataset.queries]
-    postings = keyword.select_postings(index, query_tokens, config.keyword)
-    lists = rank_keyword(postings, k1=config.keyword.k1, b=config.keyword.b, depth=depth)
-    warnings = _keyword_warnings(dataset, config, index, query_tokens, lists)
-    return Side(lists, _keyword_facts(config, index, lists), tuple(warnings), postings)
+    postings = None
+    if keep_postings:
+        keyword.check_size(index, query_tokens)
+        postings = keyword.select_postings(index, query_tokens, config.keyword)
+    with progress("keyword search", len(query_tokens)) as advance:
+        lists = keyword.rank(index, query_tokens, config.keyword, depth=depth, advance=advance)
+    weak, single = keyword.find_weak_terms(index, query_tokens), int((index.lengths == 1).sum())
+    return spread.Found(lists, postings, len(index.terms), index.bytes, weak, single)
 
 
-def semantic_side(dataset: Dataset, config: Config, progress: Progress, depth: int) -> Side:
+def semantic_side(dataset: Dataset, config: Config, progress: Progress, depth: int, crew: spread.Crew | None = None) -> Side:
     """The semantic retriever's lists: by the model's vectors, by vectors from elsewhere, or a live engine's or a run's."""
     if "semantic" in dataset.fetched:
         return fetched_side(dataset, config, "semantic", depth)
     if config.semantic.run is not None:
         return run_side(config.semantic.run, dataset, "semantic", depth)
-    documents, queries = embeddings(dataset, config, progress)
-    lists, recall = semantic.rank_semantic(
-        documents.vectors,
-        queries.vectors,
-        depth=depth,
-        factory=config.semantic.index,
-        rows=rows_with_text(dataset.texts),
-    )
+    documents, queries = embeddings(dataset, config, progress, crew)
+    rows = rows_with_text(dataset.texts)
+    if crew is not None:
+        assert config.scale is not None
+        shards, recall = config.scale.shards, 1.0
+        lists = spread.semantic_lists(
+            crew, documents.vectors, queries.vectors, depth=depth, rows=rows, shards=shards, progress=progress
+        )
+    else:
+        lists, recall = semantic.rank_semantic(
+            documents.vectors, queries.vectors, depth=depth, factory=config.semantic.index, rows=rows, progress=progress
+        )
     facts = _semantic_facts(config, documents, queries, recall)
     return Side(lists, facts, tuple(_semantic_warnings(dataset, config, documents, queries, recall)))
 
@@ -224,7 +369,7 @@ def run_side(run: str, dataset: Dataset, side: str, depth: int) -> Side:
 
 
 def _candidates_key(dataset: Dataset, config: Config, keys: dict[str, str], depth: int, keep_postings: bool) -> str:
-    options = config.keyword.model_dump(exclude={"run"}) | {"index": config.semantic.index, "depth": depth}
+    options = config.keyword.model_dump(exclude={"run", "fields"}) | {"index": config.semantic.index, "depth": depth}
     ids = [query.query_id for query in dataset.queries]
     faiss = importlib.metadata.version("faiss-cpu")
     parts = [FORMAT, np.__version__, faiss, config.semantic.model, keys, options, keep_postings, ids, dataset.hashes.corpus]
@@ -244,13 +389,7 @@ def keyword_index(
     path = Path(config.cache) / "keyword" / f"{key}.npz"
     index = keyword.load_index(path)
     if index is None:
-        documents = []
-        with progress("indexing documents", len(texts)) as advance:
-            for text in texts:
-                documents.append(analyze(text))
-                advance(1)
-        index = keyword.build_index(documents, config.keyword)
-        keyword.save_index(index, path)
+        index = index_texts(texts, config.keyword, path, progress)
     return analyze, index
 
 
@@ -269,10 +408,12 @@ def embedding_keys(dataset: Dataset, config: Config) -> dict[str, str]:
     }
 
 
-def embeddings(dataset: Dataset, config: Config, progress: Progress) -> tuple[semantic.Encoded, semantic.Encoded]:
+def embeddings(
+    dataset: Dataset, config: Config, progress: Progress, crew: spread.Crew | None = None
+) -> tuple[semantic.Encoded, semantic.Encoded]:
     """The vectors of documents and used queries: given ones, or from the cache, or encoded and cached.
 
-    The model is loaded only in the last case.
+    The model is loaded only in the last case; where there is a crew, it encodes the documents.
     """
     if config.semantic.vectors is not None:
         documents, queries, facts = given.read_given_vectors(
@@ -281,7 +422,17 @@ def embeddings(dataset: Dataset, config: Config, progress: Progress) -> tuple[se
         return semantic.Encoded(documents, facts), semantic.Encoded(queries, facts)
     keys = embedding_keys(dataset, config)
     texts = [query.text for query in dataset.queries]
-    found = encode_cached([("document", dataset.texts, keys["documents"]), ("query", texts, keys["queries"])], config, progress)
+    kinds: list[tuple[semantic.Kind, Sequence[str], str]] = [
+        ("document", dataset.texts, keys["documents"]),
+        ("query", texts, keys["queries"]),
+    ]
+    found = encode_cached(kinds, config, progress, crew)
+    dimensions = [one.vectors.shape[1] for one in found]
+    if dimensions[0] != dimensions[1] and 0 not in dimensions:  # 0: there was no text
+        raise HarnessError(
+            f"semantic.embedder: {config.semantic.embedder} must give documents and prompts vectors of one dimension, got"
+            f" {dimensions[0]} for documents and {dimensions[1]} for prompts"
+        )
     return found[0], found[1]
 
 
@@ -295,7 +446,10 @@ def query_embeddings(dataset: Dataset, config: Config, progress: Progress) -> se
 
 
 def encode_cached(
-    kinds: Sequence[tuple[semantic.Kind, Sequence[str], str]], config: Config, progress: Progress
+    kinds: Sequence[tuple[semantic.Kind, Sequence[str], str]],
+    config: Config,
+    progress: Progress,
+    crew: spread.Crew | None = None,
 ) -> list[semantic.Encoded]:
     """The vectors of each of these texts, from the cache by their key, or encoded and cached by the model, loaded only then."""
     loaded: Any = None
@@ -308,13 +462,18 @@ def encode_cached(
                 with progress("loading the model", 1) as advance:
                     loaded = semantic.load_model(semantic.find_model(config.semantic), config.semantic)
                     advance(1)
-            encoded = semantic.encode(loaded, texts, kind, config.semantic, progress)
+            elsewhere = None
+            if crew is not None and kind == "document" and config.semantic.embedder is None:
+                assert config.scale is not None
+                model, device = semantic.find_model(config.semantic), str(loaded.device).split(":")[0]
+                elsewhere = spread.encode_batches(crew, model, config.semantic, kind, device, config.scale.shards)
+            encoded = semantic.encode(loaded, texts, kind, config.semantic, progress, elsewhere)
             semantic.save_encoded(encoded, path)
         found.append(encoded)
     return found
 
 
-def _keyword_facts(config: Config, index: keyword.KeywordIndex, lists: RankedLists) -> dict[str, Any]:
+def _keyword_facts(config: Config, found: spread.Found) -> dict[str, Any]:
     options = config.keyword
     return {
         "variant": options.variant,
@@ -323,9 +482,10 @@ def _keyword_facts(config: Config, index: keyword.KeywordIndex, lists: RankedLis
         "epsilon": options.epsilon,
         "delta": keyword.DELTAS[options.variant] if options.delta is None else options.delta,
         "analyzer": options.analyzer,
-        "terms": len(index.terms),
-        "index_bytes": index.bytes,
-        "queries_without_results": int((lists.rows[:, 0] < 0).sum()),
+        **({"fields": options.fields.model_dump()} if options.fields is not None else {}),
+        "terms": found.terms,
+        "index_bytes": found.index_bytes,
+        "queries_without_results": int((found.lists.rows[:, 0] < 0).sum()),
     }
 
 
@@ -340,9 +500,13 @@ def _semantic_facts(config: Config, documents: semantic.Encoded, queries: semant
     if config.semantic.vectors is not None:
         return {**documents.facts, **searched}
     model = semantic.find_model(config.semantic)
+    if config.semantic.embedder is not None:
+        named = {"embedder": model.name, "embedder_sha256": model.fingerprint, "dimension": documents.facts["dimension"]}
+        return {**named, **searched}
     return {
         "model": model.name,
         "model_sha256": model.fingerprint,
+        **({"backend": config.semantic.backend} if config.semantic.backend != DEFAULT_BACKEND else {}),
         "dimension": documents.facts["dimension"],
         "max_seq_length": documents.facts["max_seq_length"],
         "document_prompt": documents.facts["prompt"],
@@ -354,7 +518,7 @@ def _semantic_facts(config: Config, documents: semantic.Encoded, queries: semant
 
 
 def _sha256(array: FloatArray | Vectors) -> str:
-    return hashlib.sha256(np.ascontiguousarray(array).tobytes()).hexdigest()
+    return hashlib.sha256(np.ascontiguousarray(array).data).hexdigest()
 
 
 def say_tiny(n: int) -> str:
@@ -362,20 +526,17 @@ def say_tiny(n: int) -> str:
     return f"the corpus is tiny ({n} documents): BM25's idf says little, and every score is coarse"
 
 
-def _keyword_warnings(
-    dataset: Dataset, config: Config, index: keyword.KeywordIndex, query_tokens: list[list[str]], lists: RankedLists
-) -> list[str]:
+def _keyword_warnings(dataset: Dataset, config: Config, found: spread.Found) -> list[str]:
     said: list[str] = []
     counts, n = dataset.counts, dataset.counts.documents
     if n < TINY_CORPUS:
         said.append(say_tiny(n))
-    weak = keyword.find_weak_terms(index, query_tokens)
+    weak, single = found.weak, found.single
     if weak:
         said.append(
             f"{len(weak)} prompt terms have an idf of 0 or below and cannot tell documents apart ({', '.join(weak[:5])}"
             f"{' …' if len(weak) > 5 else ''}); keyword.variant: lucene has no such case"
         )
-    single = int((index.lengths == 1).sum())
     unfit = say_unfit(dataset.texts, config.keyword.analyzer)
     if unfit is not None:
         said.append(unfit)
@@ -384,7 +545,7 @@ def _keyword_warnings(
             f"{single} of {n} documents are a single token to the analyzer {config.keyword.analyzer}: for Chinese, Japanese or"
             " Korean take cjk"
         )
-    without = int((lists.rows[:, 0] < 0).sum())
+    without = int((found.lists.rows[:, 0] < 0).sum())
     if without:
         said.append(f"the keyword retriever returns nothing for {without} prompts: they score 0 and count in its means")
     return said
@@ -394,7 +555,11 @@ def _semantic_warnings(
     dataset: Dataset, config: Config, documents: semantic.Encoded, queries: semantic.Encoded, recall: float
 ) -> list[str]:
     said: list[str] = []
-    if config.semantic.vectors is None:
+    if config.semantic.embedder is not None:
+        sides = {"documents": documents.facts, "queries": queries.facts}
+        facts = {f"{side}_norms": found["norms"] or [1.0, 1.0] for side, found in sides.items()}
+        said += given.say_norms(facts, normalize=config.semantic.normalize)
+    elif config.semantic.vectors is None:
         cut = documents.facts["cut"]
         if cut:
             said.append(semantic.say_cut(cut, dataset.counts.documents, documents.facts["max_seq_length"]))

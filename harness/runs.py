@@ -11,6 +11,7 @@ from harness.errors import HarnessError, Problems
 from harness.files import read_run
 from harness.ids import encode_id, encode_ids
 from harness.measures import Ranking
+from harness.traffic import has_weights
 from harness.types import Dataset
 
 
@@ -47,8 +48,9 @@ def rank_run(run: dict[str, list[str]], dataset: Dataset) -> Ranking:
 
     Ids with white space stand percent-encoded in a run, as this program writes them.
     """
-    codes = encode_ids([*(query.query_id for query in dataset.queries), *dataset.doc_ids])
-    rows = dataset.qrels.rows
+    names = (*dataset.doc_ids, *dataset.sources)  # a run may name a judged source, or its documents
+    codes = encode_ids([*(query.query_id for query in dataset.queries), *names])
+    rows, first = dataset.qrels.rows, dataset.qrels.first_of_source
     ranks = np.full(rows.shape, np.inf)
     returned = np.zeros(len(dataset.queries), dtype=np.int32)
     for i, query in enumerate(dataset.queries):
@@ -58,6 +60,8 @@ def rank_run(run: dict[str, list[str]], dataset: Dataset) -> Ranking:
         for j, row in enumerate(rows[i]):
             if row >= 0:
                 ranks[i, j] = rank_of.get(codes[dataset.doc_ids[row]], np.inf)
+                if dataset.sources and first[i, j]:  # a source that is listed by its name counts once
+                    ranks[i, j] = min(ranks[i, j], rank_of.get(codes[dataset.sources[row]], np.inf))
     return Ranking(ranks, returned)
 
 
@@ -65,11 +69,12 @@ def describe_run(name: str, run: dict[str, list[str]], dataset: Dataset, whole_c
     """What a person should know about a foreign run: prompts without judgements, documents that the corpus lacks."""
     used = {encode_id(query.query_id) for query in dataset.queries}
     left_out = sorted(set(run) - used)
-    corpus = {encode_id(doc_id) for doc_id in dataset.doc_ids}
+    corpus = {encode_id(doc_id) for doc_id in (*dataset.doc_ids, *dataset.sources)}
     unknown = {doc_id for query_id in used & set(run) for doc_id in run[query_id]} - corpus
     said = []
     if left_out:
-        said.append(f"{name}: {len(left_out)} prompts with results have no relevant document judged and are left out")
+        why = " or no weight above 0" if has_weights(dataset.queries) else ""
+        said.append(f"{name}: {len(left_out)} prompts with results have no relevant document judged{why} and are left out")
     if unknown and whole_corpus:
         said.append(f"{name}: {len(unknown)} documents are not in the corpus; they keep their ranks and count as unjudged")
     return said

@@ -16,15 +16,17 @@ import json
 import os
 import re
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 
+from harness.backends import backend_version, use_backend
 from harness.blocks import PACKAGED_MODEL, Semantic
+from harness.embedder import Embedder, embed, find_embedder, load_embedder, refuse
 from harness.errors import HarnessError, SurroundingsError
 from harness.files import DamagedFileError, read_arrays, write_arrays
 from harness.progress import Progress, Silence
@@ -35,18 +37,21 @@ PACKAGED_SHA256 = "53aa51172d142c89d9012cce15ae4d6cc0ca6895895114379cacb4fab128d
 BATCH = 32
 THREADS = 1  # of each kernel of torch and FAISS: sums in another order are other numbers
 COUNTED_TOGETHER = 2000  # texts whose tokens are counted at a time
+SEARCHED_TOGETHER = 1 << 15  # vectors that are searched together: some ten megabytes
 MARGIN = 32  # how many more than `depth` FAISS is asked for, to see whether the cut goes through a tie
 FLOAT32_ERROR = 1e-5  # more than FAISS's float32 inner products of unit vectors can be off
+EMBEDDED = "embedder 1"  # in the key of an embedder's vectors: raise it when how it is called changes
 WANTS_PROMPTS = re.compile(r"(^|[/_-])(e5|bge|gte|arctic-embed|nomic-embed|mxbai-embed)([-_]|$)", re.IGNORECASE)
 Kind = Literal["query", "document"]
+Batches = Callable[[Sequence[Sequence[str]]], Iterable[Vectors]]  # encodes batches, (n_texts, dimension) each, in their order
 
 
 @dataclass(frozen=True)
 class Model:
     """Where a model is loaded from, and what tells it from others without loading it.
 
-    `fingerprint` is the SHA-256 of the weights for the packaged model, of all files for a folder, and of name and
-    revision for a model of the hub.
+    `fingerprint` is the SHA-256 of the weights for the packaged model, of all files for a folder, of name and revision for a
+    model of the hub, and of the module's file for an embedder.
     """
 
     name: str
@@ -57,12 +62,19 @@ class Model:
 
 def find_model(options: Semantic) -> Model:
     """The model that the config names, without importing anything heavy; HarnessError where a path is no folder."""
+    if options.embedder is not None:
+        found = find_embedder(options.embedder)
+        return Model(found.name, str(found.path), found.sha256)
     name, folder = options.model, locate_model(options)
     if folder is None:
         return Model(name, name, hashlib.sha256(f"{name}@{options.revision}".encode()).hexdigest())
     if name == PACKAGED_MODEL:
         return Model(name, str(folder), PACKAGED_SHA256, packaged=True)
     return Model(name, str(folder), hash_folder(folder))
+
+
+def _as_embedder(model: Model) -> Embedder:
+    return Embedder(model.name, Path(model.source), model.fingerprint)
 
 
 def locate_model(options: Semantic) -> Path | None:
@@ -86,11 +98,20 @@ class NotCountedError(Exception):
 
 @dataclass(frozen=True)
 class TokenCounter:
-    """A model's tokenizer without the model; `limit` is how many tokens it reads, `prompts` what it puts in front."""
+    """A model's tokenizer without the model, and its file's SHA-256.
+
+    `limit` is how many tokens the model reads, `prompts` what it puts in front.
+    """
 
     tokenizer: Any
     limit: int
     prompts: dict[Kind, str]
+    sha256: str
+
+    @property
+    def room(self) -> int:
+        """How many tokens of a document's own the model reads: less than the limit by its marks and the prompt."""
+        return max(0, self.limit - int(self.count([""], "document")[0]))
 
     def count(self, texts: Sequence[str], kind: Kind, progress: Progress | None = None) -> IntArray:
         """Each text's tokens, prompt and marks included, (n_texts,)."""
@@ -106,6 +127,8 @@ class TokenCounter:
 
 def load_counter(options: Semantic) -> TokenCounter:
     """The counter of the config's model, from the files of its folder alone; NotCountedError says what is not there."""
+    if options.embedder is not None:
+        raise NotCountedError(f"{options.embedder} is a function, and nobody else knows its tokens")
     folder = locate_model(options)
     if folder is None:
         raise NotCountedError(f"{options.model} is no folder, and nothing is downloaded to look")
@@ -126,7 +149,7 @@ def load_counter(options: Semantic) -> TokenCounter:
         raise NotCountedError(f"{path} is no tokenizer: {error}") from None
     tokenizer.no_truncation()
     tokenizer.no_padding()
-    return TokenCounter(tokenizer, limit, prompts)
+    return TokenCounter(tokenizer, limit, prompts, hash_file(path))
 
 
 def _read_json(path: Path) -> dict[str, Any]:
@@ -167,7 +190,14 @@ def hash_file(path: Path) -> str:
 
 
 def load_model(model: Model, options: Semantic) -> Any:
-    """The SentenceTransformer; the packaged model's weights are checked first. HarnessError where it does not load."""
+    """The SentenceTransformer; the packaged model's weights are checked first. HarnessError where it does not load.
+
+    Of an embedder it is the function, which is run by leave alone.
+    """
+    if options.embedder is not None:
+        if not options.may_run_code:
+            raise refuse(options.embedder)
+        return load_embedder(_as_embedder(model))
     if model.packaged:
         weights = Path(model.source) / "model.safetensors"
         found = hash_file(weights) if weights.is_file() else "no file"
@@ -202,7 +232,7 @@ def load_model(model: Model, options: Semantic) -> Any:
         ) from None
     if options.max_seq_length is not None:
         loaded.max_seq_length = options.max_seq_length
-    return loaded
+    return use_backend(loaded, options.backend)
 
 
 @dataclass(frozen=True)
@@ -215,9 +245,16 @@ class Encoded:
 
 def encoding_key(model: Model, options: Semantic, kind: Kind, texts: Sequence[str]) -> str:
     """What the vectors depend on, hashed: model, prompt, length, normalisation, and the texts in their order."""
+    if options.embedder is not None:
+        return _hash_texts([EMBEDDED, model.fingerprint, model.name, kind, options.normalize], texts)
     prompt = options.query_prompt if kind == "query" else options.document_prompt
     versions = [importlib.metadata.version(name) for name in ("sentence-transformers", "transformers", "torch")]
     head = ["embeddings 1", model.fingerprint, kind, prompt, options.max_seq_length, options.normalize, *versions]
+    head += backend_version(options.backend)
+    return _hash_texts(head, texts)
+
+
+def _hash_texts(head: list[Any], texts: Sequence[str]) -> str:
     digest = hashlib.sha256(json.dumps(head).encode())
     for text in texts:
         data = text.encode("utf-8", "surrogatepass")
@@ -225,12 +262,24 @@ def encoding_key(model: Model, options: Semantic, kind: Kind, texts: Sequence[st
     return digest.hexdigest()
 
 
-def encode(loaded: Any, texts: Sequence[str], kind: Kind, options: Semantic, progress: Progress | None = None) -> Encoded:
+def encode(
+    loaded: Any,
+    texts: Sequence[str],
+    kind: Kind,
+    options: Semantic,
+    progress: Progress | None = None,
+    elsewhere: Batches | None = None,
+) -> Encoded:
     """The texts' vectors by `encode_query` or `encode_document`; an empty text gets zeros (it is never searched).
 
-    Texts that are equal as the model sees them (same tokens after truncation) share one computation and one vector.
+    Texts that are equal as the model sees them (same tokens after truncation) share one computation and one vector. The batches
+    are encoded here, or `elsewhere`: what is in them is settled here.
     """
     progress = progress or Silence()
+    if options.embedder is not None:
+        found = _as_embedder(find_model(options))
+        vectors, norms = embed(loaded, found, texts, kind, normalize=options.normalize, progress=progress)
+        return Encoded(vectors, {"dimension": vectors.shape[1], "norms": norms, "texts": sum(map(bool, texts))})
     prompt = options.query_prompt if kind == "query" else options.document_prompt
     shown_prompt = prompt if prompt is not None else (loaded.prompts or {}).get(kind, "") or ""
     seen_as, cut = _as_seen(loaded, [shown_prompt + text for text in texts])
@@ -242,15 +291,13 @@ def encode(loaded: Any, texts: Sequence[str], kind: Kind, options: Semantic, pro
     batches = [distinct[start : start + BATCH] for start in range(0, len(distinct), BATCH)]
     vector_of: dict[tuple[Any, ...], Vectors] = {}
     with (
-        _batch_encoder(loaded, kind, prompt, options.normalize) as encode_batch,
+        contextlib.nullcontext(elsewhere) if elsewhere is not None else encoder_here(loaded, kind, options) as encode_batches,
         progress(f"encoding {kind} texts", len(distinct)) as advance,
     ):
-        workers = os.cpu_count() or 1 if str(loaded.device) == "cpu" else 1
-        with ThreadPoolExecutor(max_workers=workers) as pool:
-            answers = pool.map(lambda batch: encode_batch([texts[first_of[tokens]] for tokens in batch]), batches)
-            for batch, vectors in zip(batches, answers, strict=True):
-                vector_of.update(zip(batch, vectors, strict=True))
-                advance(len(batch))
+        answers = encode_batches([[texts[first_of[tokens]] for tokens in batch] for batch in batches])
+        for batch, vectors in zip(batches, answers, strict=True):
+            vector_of.update(zip(batch, vectors, strict=True))
+            advance(len(batch))
     dimension = len(next(iter(vector_of.values()))) if vector_of else int(loaded.get_embedding_dimension())
     result = np.zeros((len(texts), dimension), dtype=np.float32)
     for i in filled:
@@ -268,7 +315,17 @@ def encode(loaded: Any, texts: Sequence[str], kind: Kind, options: Semantic, pro
 
 
 @contextlib.contextmanager
-def _batch_encoder(loaded: Any, kind: Kind, prompt: str | None, normalize: bool) -> Iterator[Callable[[list[str]], Vectors]]:
+def encoder_here(loaded: Any, kind: Kind, options: Semantic, workers: int | None = None) -> Iterator[Batches]:
+    """What encodes batches by this model, several side by side: as many as there are cores, where `workers` says nothing."""
+    prompt = options.query_prompt if kind == "query" else options.document_prompt
+    if workers is None:
+        workers = os.cpu_count() or 1 if str(loaded.device) == "cpu" else 1
+    with _batch_encoder(loaded, kind, prompt, options.normalize) as encode_batch, ThreadPoolExecutor(workers) as pool:
+        yield lambda batches: pool.map(encode_batch, batches)
+
+
+@contextlib.contextmanager
+def _batch_encoder(loaded: Any, kind: Kind, prompt: str | None, normalize: bool) -> Iterator[Callable[[Sequence[str]], Vectors]]:
     lock, preprocess = threading.Lock(), loaded.preprocess
 
     def locked(*args: Any, **kwargs: Any) -> Any:
@@ -278,9 +335,9 @@ def _batch_encoder(loaded: Any, kind: Kind, prompt: str | None, normalize: bool)
     loaded.preprocess = locked
     call = loaded.encode_query if kind == "query" else loaded.encode_document
 
-    def encode_batch(batch: list[str]) -> Vectors:
+    def encode_batch(batch: Sequence[str]) -> Vectors:
         return np.asarray(
-            call(batch, prompt=prompt, batch_size=len(batch), show_progress_bar=False, normalize_embeddings=normalize),
+            call(list(batch), prompt=prompt, batch_size=len(batch), show_progress_bar=False, normalize_embeddings=normalize),
             dtype=np.float32,
         )
 
@@ -318,8 +375,13 @@ def load_encoded(path: Path, n_texts: int) -> Encoded | None:
     except (DamagedFileError, KeyError, ValueError, RecursionError):
         return None
     vectors = encoded.vectors
-    sound = vectors.dtype == np.float32 and vectors.ndim == 2 and len(vectors) == n_texts and bool(np.isfinite(vectors).all())
+    sound = vectors.dtype == np.float32 and vectors.ndim == 2 and len(vectors) == n_texts and is_finite(vectors)
     return encoded if sound and isinstance(encoded.facts, dict) else None
+
+
+def is_finite(vectors: Vectors) -> bool:
+    """Whether there is no NaN and no infinity, looked at a block at a time."""
+    return all(bool(np.isfinite(vectors[part]).all()) for part in blocks_of(len(vectors)))
 
 
 def check_index(factory: str, dimension: int = 5040) -> None:
@@ -358,45 +420,79 @@ def build_faiss(vectors: Vectors, factory: str) -> Any:
 
 @dataclass(frozen=True)
 class VectorIndex:
-    """A FAISS index over the vectors that can be found; `rows` are their documents, `exact` says that nothing is missed."""
+    """The vectors that can be found, of `documents` those of `rows`; `exact` says that nothing is missed.
+
+    Exact search reads the documents as they are, a block at a time, also from a file that is mapped into memory; `faiss` is the
+    index over them for other ways of searching.
+    """
 
     faiss: Any
-    searched: Vectors
+    documents: Vectors
     rows: IntArray
     longest: float
     exact: bool
 
+    def take(self, positions: Any) -> Vectors:
+        """The vectors at these positions among the rows; without a copy where they are a slice and all rows can be found."""
+        everything = self.rows.size == len(self.documents)
+        return np.asarray(self.documents[positions if everything else self.rows[positions]])
+
+    @property
+    def searched(self) -> Vectors:
+        """The vectors that can be found, (n_rows, dimension)."""
+        return self.take(slice(None))
+
 
 def build_vector_index(documents: Vectors, factory: str = "Flat", rows: IntArray | None = None) -> VectorIndex:
-    """The index over `documents` (n_documents, dimension), of which only `rows` are searched (all, without it)."""
+    """The index over `documents` (n_documents, dimension), of which only `rows`, ascending, are searched (all, without it)."""
     rows = np.arange(len(documents), dtype=np.int32) if rows is None else rows
-    searched = np.ascontiguousarray(documents[rows])
-    if searched.size == 0:
-        return VectorIndex(None, searched, rows, 0.0, True)
-    longest = float(np.sqrt((searched.astype(np.float64) ** 2).sum(axis=1)).max())
-    return VectorIndex(build_faiss(searched, factory), searched, rows, longest, factory == "Flat")
+    index = VectorIndex(None, documents, rows, 0.0, factory == "Flat")
+    if rows.size == 0 or documents.shape[1] == 0:
+        return replace(index, rows=rows[:0])
+    longest = max(_longest(index.take(part)) for part in blocks_of(rows.size))
+    return replace(index, longest=longest, faiss=None if index.exact else build_faiss(index.searched, factory))
 
 
-def search_vectors(index: VectorIndex, queries: Vectors, depth: int) -> RankedLists:
+def blocks_of(n: int) -> list[slice]:
+    """Slices of at most SEARCHED_TOGETHER."""
+    return [slice(start, min(n, start + SEARCHED_TOGETHER)) for start in range(0, n, SEARCHED_TOGETHER)]
+
+
+def _longest(vectors: Vectors) -> float:
+    """The largest length of these vectors; squares in double precision, a few vectors at a time."""
+    squares = ((vectors[start : start + 1024].astype(np.float64) ** 2).sum(axis=1) for start in range(0, len(vectors), 1024))
+    return float(np.sqrt(max(float(some.max()) for some in squares)))
+
+
+def search_vectors(index: VectorIndex, queries: Vectors, depth: int, progress: Progress | None = None) -> RankedLists:
     """Each query's best `depth` documents by inner product, then row; fewer where fewer can be found."""
     lists = RankedLists(
         np.full((len(queries), depth), -1, dtype=np.int32), np.full((len(queries), depth), np.nan, dtype=np.float64)
     )
-    if index.faiss is None or len(queries) == 0:
+    if index.rows.size == 0 or len(queries) == 0:
         return lists
-    (_search_exact if index.exact else _search_index)(index, queries, lists)
+    if index.exact:
+        _search_exact(index, queries, lists, progress or Silence())
+    else:
+        _search_index(index, queries, lists)
     return RankedLists(np.where(lists.rows >= 0, index.rows[np.maximum(lists.rows, 0)], np.int32(-1)), lists.scores)
 
 
 def rank_semantic(
-    documents: Vectors, queries: Vectors, *, depth: int, factory: str = "Flat", rows: IntArray | None = None
+    documents: Vectors,
+    queries: Vectors,
+    *,
+    depth: int,
+    factory: str = "Flat",
+    rows: IntArray | None = None,
+    progress: Progress | None = None,
 ) -> tuple[RankedLists, float]:
     """Each query's best `depth` documents by inner product, then row; and the lists' recall against the exact ones.
 
     `documents` is (n_documents, dimension); only `rows` are searched (all, without it) and returned, so fewer may come back.
     The recall is 1 for `Flat`; for another factory it is measured on every query.
     """
-    exact_lists = search_vectors(build_vector_index(documents, "Flat", rows), queries, depth)
+    exact_lists = search_vectors(build_vector_index(documents, "Flat", rows), queries, depth, progress)
     if factory == "Flat" or not (exact_lists.rows >= 0).any():
         return exact_lists, 1.0
     lists = search_vectors(build_vector_index(documents, factory, rows), queries, depth)
@@ -404,37 +500,75 @@ def rank_semantic(
     return lists, shared / max(1, int((exact_lists.rows >= 0).sum()))
 
 
-def _search_exact(index: VectorIndex, queries: Vectors, lists: RankedLists) -> None:
+def _search_exact(index: VectorIndex, queries: Vectors, lists: RankedLists, progress: Progress) -> None:
     """Fill the lists with positions among the searched vectors and scores, exactly."""
-    searched, depth = index.searched, lists.rows.shape[1]
-    open_queries, wanted = np.arange(len(queries)), min(len(searched), depth + MARGIN)
+    n, depth = index.rows.size, lists.rows.shape[1]
+    open_queries, wanted = np.arange(len(queries)), min(n, depth + MARGIN)
     while open_queries.size:
-        float32_scores, found = index.faiss.search(np.ascontiguousarray(queries[open_queries]), wanted)
+        float32_scores, found = _find(index, np.ascontiguousarray(queries[open_queries]), wanted, progress)
         still_open = []
-        for i, worst, positions in zip(open_queries, float32_scores[:, -1], found, strict=True):
-            best, scores = _order(searched, queries[i], positions, depth)
+        for i, worst, positions in zip(open_queries, float32_scores.min(axis=1), found, strict=True):
+            best, scores = _order(index, queries[i], positions, depth)
             slack = FLOAT32_ERROR * max(1.0, index.longest * float(np.linalg.norm(queries[i])))
-            if wanted < len(searched) and worst + slack >= scores[-1]:
+            if wanted < n and worst + slack >= scores[-1]:
                 still_open.append(i)  # what was left out may belong in: look further
                 continue
             lists.rows[i, : best.size], lists.scores[i, : best.size] = best, scores
-        open_queries, wanted = np.asarray(still_open, dtype=np.intp), min(len(searched), wanted * 4)
+        open_queries, wanted, progress = np.asarray(still_open, dtype=np.intp), min(n, wanted * 4), Silence()
+
+
+def _find(index: VectorIndex, queries: Vectors, wanted: int, progress: Progress) -> tuple[Vectors, IntArray]:
+    """Scores in single precision and positions of the best `wanted`, (n_queries, wanted) each, in no order.
+
+    Blocks are searched side by side, each in one thread. Which block a vector is in decides nothing: whoever is left out of a
+    block has `wanted` better ones in it, as far as single precision can tell.
+    """
+    import faiss
+
+    def search(part: slice) -> tuple[Vectors, IntArray]:
+        faiss.omp_set_num_threads(THREADS)
+        vectors = np.ascontiguousarray(index.take(part))
+        scores, positions = faiss.knn(queries, vectors, min(wanted, len(vectors)), metric=faiss.METRIC_INNER_PRODUCT)
+        return scores, (positions + part.start).astype(np.int32)
+
+    parts = blocks_of(index.rows.size)
+    if len(parts) == 1:
+        return search(parts[0])
+    best: tuple[Vectors, IntArray] | None = None
+    with progress("semantic search", index.rows.size) as advance, ThreadPoolExecutor(os.cpu_count() or 1) as pool:
+        try:
+            for part, found in zip(parts, pool.map(search, parts), strict=True):
+                best = found if best is None else _better(best, found, wanted)
+                advance(part.stop - part.start)
+        finally:
+            pool.shutdown(cancel_futures=True)
+    assert best is not None  # there is something to search
+    return best
+
+
+def _better(one: tuple[Vectors, IntArray], other: tuple[Vectors, IntArray], wanted: int) -> tuple[Vectors, IntArray]:
+    """The best `wanted` of two lists for each query."""
+    scores, positions = (np.concatenate(pair, axis=1) for pair in zip(one, other, strict=True))
+    if scores.shape[1] <= wanted:
+        return scores, positions
+    kept = np.argpartition(scores, scores.shape[1] - wanted, axis=1)[:, -wanted:]
+    return np.take_along_axis(scores, kept, axis=1), np.take_along_axis(positions, kept, axis=1)
 
 
 def _search_index(index: VectorIndex, queries: Vectors, lists: RankedLists) -> None:
     """The same with what an approximate index finds."""
     depth = lists.rows.shape[1]
-    _, found = index.faiss.search(np.ascontiguousarray(queries), min(depth, len(index.searched)))
+    _, found = index.faiss.search(np.ascontiguousarray(queries), min(depth, index.rows.size))
     for i, positions in enumerate(found):
-        best, scores = _order(index.searched, queries[i], positions[positions >= 0], depth)  # FAISS pads with -1
+        best, scores = _order(index, queries[i], positions[positions >= 0], depth)  # FAISS pads with -1
         lists.rows[i, : best.size], lists.scores[i, : best.size] = best, scores
 
 
-def _order(searched: Vectors, query: Vectors, positions: Any, depth: int) -> tuple[IntArray, FloatArray]:
+def _order(index: VectorIndex, query: Vectors, positions: Any, depth: int) -> tuple[IntArray, FloatArray]:
     """The best `depth` of these positions by float64 inner product, then position, with their scores."""
     positions = np.sort(positions).astype(np.int32)
     # numpy's own sum, not BLAS: the same for the same two vectors, wherever they stand
-    scores = (searched[positions].astype(np.float64) * query.astype(np.float64)).sum(axis=1)
+    scores = (index.take(positions).astype(np.float64) * query.astype(np.float64)).sum(axis=1)
     best = np.argsort(-scores, kind="stable")[:depth]
     return positions[best], scores[best]
 

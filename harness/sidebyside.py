@@ -22,6 +22,7 @@ from harness.profiles import Curve, mean_curve
 from harness.progress import Progress
 from harness.space import kept_of
 from harness.splits import make_rng
+from harness.traffic import counting, of_rows, weighted_mean
 from harness.types import FloatArray, Params
 
 PURPOSE = 8  # of the random numbers of the tests: nobody else's
@@ -114,22 +115,24 @@ def compare_one(one: Contender, first: Contender, progress: Progress) -> Row:
     pick, kept = settings["pick"], settings[kept_of(one.config)]
     scores = _scores(one, pick, first, top_k)
     known = set(first.query_ids)
+    counts = dict(zip(first.query_ids, counting(first.hybrid.traffic, len(first.query_ids)), strict=True))
     shared = [q for q in one.query_ids if q in known]
-    if not shared:
+    if not any(counts[q] for q in shared):
         raise HarnessError(
-            f"{one.name}: must share prompts with {first.name}, got none with the same id; compare studies of one set"
+            f"{one.name}: must share prompts with {first.name}, got none with the same id"
+            f"{' and a weight above 0' if shared else ''}; compare studies of one set"
         )
     fitted = _fitted(one, first, top_k, progress) if one is not first else None
     return Row(
         name=one.name,
         params=pick,
         kept=kept_of(one.config),
-        score=float(scores.mean()),
-        kept_score=float(_scores(one, kept, first, top_k).mean()),
+        score=weighted_mean(scores, one.hybrid.traffic),
+        kept_score=weighted_mean(_scores(one, kept, first, top_k), one.hybrid.traffic),
         decision=str(one.summary.get("verdict", {}).get("decision", "")),
         prompts=len(one.query_ids),
         shared=len(shared),
-        curve=mean_curve(profiles_of(one.hybrid, pick, first.config.objectives[0], [top_k])[0]),
+        curve=mean_curve(profiles_of(one.hybrid, pick, first.config.objectives[0], [top_k])[0], one.hybrid.traffic),
         difference=None if one is first else _compare(one, scores, first, _first_scores(first, top_k), shared),
         fitted=_compare(one, fitted, first, first.fitted, shared) if fitted is not None and first.fitted is not None else None,
         notes=() if one is first else _notes(one, first, top_k),
@@ -151,12 +154,13 @@ def _first_scores(first: Contender, top_k: int) -> FloatArray:
 
 
 def _compare(one: Contender, mine: FloatArray, first: Contender, theirs: FloatArray, shared: Sequence[str]) -> Comparison:
-    """The difference on the shared prompts, by the first study's clusters."""
+    """The difference on the shared prompts, by the first study's clusters and weights."""
     at, of_first = ({q: i for i, q in enumerate(side.query_ids)} for side in (one, first))
     rows, other = np.asarray([at[q] for q in shared]), np.asarray([of_first[q] for q in shared])
     difference = mine[rows] - theirs[other]
     units = units_of([first.clusters[i] for i in other])
-    return compare(settle_zeros(difference), units, make_rng(first.config.seed, PURPOSE))
+    rng = make_rng(first.config.seed, PURPOSE)
+    return compare(settle_zeros(difference), units, rng, of_rows(first.hybrid.traffic, other))
 
 
 def _notes(one: Contender, first: Contender, top_k: int) -> tuple[str, ...]:
@@ -165,6 +169,9 @@ def _notes(one: Contender, first: Contender, top_k: int) -> tuple[str, ...]:
     for part, what in (("corpus", "corpus (or its chunking)"), ("queries", "prompts"), ("qrels", "judgements")):
         if one.content.get(part) != first.content.get(part):
             said.append(f"its {what} are not the first study's")
+    if (one.hybrid.traffic is None) != (first.hybrid.traffic is None):
+        have = "no weights" if one.hybrid.traffic is None else "weights"
+        said.append(f"its prompts have {have}, unlike the first study's: its own score is another kind of mean")
     if one.config.objective != first.config.objective:
         said.append(f"it was tuned on {' and '.join(one.config.objective)}")
     elif int(one.summary["top_k"]) != top_k:

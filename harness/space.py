@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from harness.config import WHOLE_PARAMS, Config
+from harness.config import INDEX_PARAMS, TEXT_PARAMS, WHOLE_PARAMS, Config
 from harness.engines import RANK_FUSIONS
 from harness.systems import baseline_params
 from harness.types import Params
 
 MOST_VALUES = 6  # of one discrete parameter in the coarse choice
-DISCRETE = ("fusion", "rrf_k", "depth", "k1", "b")  # what tells settings apart beside the weight and top_k
+DISCRETE = ("fusion", "rrf_k", "depth", "k1", "b", *INDEX_PARAMS)  # what tells settings apart beside the weight and top_k
 
 
 def list_grid(space: Mapping[str, Any]) -> dict[str, list[Any]]:
@@ -112,7 +112,8 @@ def count_settings(config: Config) -> int | None:
             return None
     lengths = {name: len(space_values(config, name)) for name in DISCRETE}
     fusions = space_values(config, "fusion")
-    return lengths["depth"] * lengths["k1"] * lengths["b"] * sum(lengths["rrf_k"] if f in RANK_FUSIONS else 1 for f in fusions)
+    others = math.prod(lengths[name] for name in DISCRETE if name not in ("fusion", "rrf_k"))
+    return others * sum(lengths["rrf_k"] if f in RANK_FUSIONS else 1 for f in fusions)
 
 
 def coarse_settings(config: Config, limit: int) -> list[Params]:
@@ -131,11 +132,11 @@ def coarse_settings(config: Config, limit: int) -> list[Params]:
 
 
 def thin(config: Config, name: str, values: list[Any], most: int) -> list[Any]:
-    """About `most` of these values, evenly spread, and the top-level one; names (fusions) are never thinned.
+    """About `most` of these values, evenly spread, and the top-level one; names (fusions, analyzers) are never thinned.
 
     With most = 1 it is the value nearest to the top-level one.
     """
-    if len(values) <= most or name == "fusion":
+    if len(values) <= most or name in TEXT_PARAMS:
         return values
     home, entry = getattr(config.base, name), config.search.space[name]
     nearest = min(values, key=lambda value: abs(value - home))
@@ -150,7 +151,12 @@ def thin(config: Config, name: str, values: list[Any], most: int) -> list[Any]:
 
 def weight_range(config: Config) -> tuple[float, float]:
     """The lowest and the highest semantic weight that the space allows; the top-level one where it names none."""
-    entry = config.search.space.get("semantic_weight", config.semantic_weight)
+    return value_range(config, "semantic_weight")
+
+
+def value_range(config: Config, name: str) -> tuple[float, float]:
+    """The lowest and the highest value that the space allows; the top-level one where it names none."""
+    entry = config.search.space.get(name, getattr(config.base, name))
     if isinstance(entry, dict):
         return entry["low"], entry["high"]
     values = entry if isinstance(entry, list) else [entry]

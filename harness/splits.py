@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from harness.types import FloatArray, IntArray
+from harness.types import BoolArray, FloatArray, IntArray
 
 
 def number_units(clusters: Sequence[str]) -> IntArray:
@@ -24,14 +24,17 @@ def make_rng(seed: int, *purpose: int) -> np.random.Generator:
     return np.random.default_rng([seed, *purpose])
 
 
-def split_folds(units: IntArray, n_folds: int, rng: np.random.Generator) -> IntArray:
+def split_folds(units: IntArray, n_folds: int, rng: np.random.Generator, counts: BoolArray | None = None) -> IntArray:
     """Each prompt's fold, (n_queries,), whole units at random, folds of equal size to one unit.
 
-    There are at most as many folds as units.
+    There are at most as many folds as units. With `counts` (n_queries,) these are the units of prompts that count; the others
+    are dealt out beside them, and move none of them.
     """
     n_units = int(units.max()) + 1
-    fold_of_unit = np.empty(n_units, dtype=np.int32)
-    fold_of_unit[rng.permutation(n_units)] = np.arange(n_units) % min(n_folds, n_units)
+    drawn = np.arange(n_units) if counts is None else np.unique(units[counts])
+    n_folds = min(n_folds, drawn.size)
+    fold_of_unit = (np.arange(n_units) % n_folds).astype(np.int32)
+    fold_of_unit[drawn[rng.permutation(drawn.size)]] = np.arange(drawn.size) % n_folds
     return fold_of_unit[units]
 
 

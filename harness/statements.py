@@ -14,6 +14,12 @@ from dataclasses import dataclass
 CLIENT_OF = {"postgresql": "postgresql", "postgres": "postgresql", "": "postgresql"}  # scheme of a connection → its client
 TYPES = {"prompt": "text", "vector": "vector", "depth": "integer"}  # each placeholder with its type, so that nothing is guessed
 SECRETS = ("password", "sslpassword", "oauth_client_secret")  # libpq's names
+SECRETS_ELSEWHERE = (
+    "the config is kept in the study's folder; put it into ~/.pgpass, a file that PGPASSFILE names, or a service file"
+    " (service=NAME), and change it if this file was shared"
+)
+STORAGES = ("postgresql+psycopg", "grpc")  # schemes of what several workers may share
+PROXY = re.compile(r"(?P<host>[\w.-]+|\[[0-9a-fA-F:.]+\]):(?P<port>\d{1,5})")
 SETTING = re.compile(r"(\w+)\s*=\s*('(?:[^'\\]|\\.)*'|(?:[^\s'\\]|\\.)*)", re.DOTALL)  # of libpq's `name=value` form
 TOKEN = re.compile(
     r"""
@@ -125,11 +131,34 @@ def check_connection(connection: str) -> str:
         raise ValueError(f"must be a connection string of PostgreSQL (postgresql://host/database), got the scheme {scheme!r:.40}")
     found = _secrets_of(connection)
     if found:
-        raise ValueError(
-            f"must not hold a secret, got one ({', '.join(found)}): the config is kept in the study's folder; put it into"
-            " ~/.pgpass, a file that PGPASSFILE names, or a service file (service=NAME), and change it if this file was shared"
-        )
+        raise ValueError(f"must not hold a secret, got one ({', '.join(found)}): {SECRETS_ELSEWHERE}")
     return connection
+
+
+def check_storage(text: str) -> str:
+    """Where the workers of a study share its trials; ValueError where no storage takes it, or where it holds a secret.
+
+    PostgreSQL as SQLAlchemy writes it, or Optuna's gRPC proxy.
+    """
+    scheme, separator, rest = text.partition("://")
+    if not separator or scheme not in STORAGES:
+        raise ValueError(
+            f"must be postgresql+psycopg://USER@HOST/DATABASE or grpc://HOST:PORT, got {'the scheme ' + repr(scheme)[:40]}"
+            if separator
+            else "must be postgresql+psycopg://USER@HOST/DATABASE or grpc://HOST:PORT, got no scheme"
+        )
+    if scheme == "grpc" and not PROXY.fullmatch(rest):
+        raise ValueError("must name the proxy as grpc://HOST:PORT, and nothing else")
+    found = _secrets_of(text)
+    if found:
+        raise ValueError(f"must not hold a secret, got one ({', '.join(found)}): {SECRETS_ELSEWHERE}")
+    return text
+
+
+def proxy_of(storage: str) -> tuple[str, int] | None:
+    """Host and port of a storage behind Optuna's gRPC proxy; None for a database."""
+    found = PROXY.fullmatch(storage.removeprefix("grpc://")) if storage.startswith("grpc://") else None
+    return (found["host"], int(found["port"])) if found is not None else None
 
 
 def _secrets_of(connection: str) -> list[str]:

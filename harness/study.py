@@ -16,7 +16,7 @@ import os
 import platform
 import time
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -25,20 +25,21 @@ import filelock
 import optuna
 from optuna.distributions import BaseDistribution, CategoricalDistribution, FloatDistribution, IntDistribution
 from optuna.samplers import BaseSampler
+from optuna.search_space import IntersectionSearchSpace
 from optuna.storages import JournalStorage
-from optuna.storages.journal import JournalFileBackend, JournalFileOpenLock
 from optuna.trial import FrozenTrial, TrialState
 
 from harness.config import PARAM_NAMES, WHOLE_PARAMS, Config
 from harness.engines import RANK_FUSIONS
 from harness.errors import HarnessError, SurroundingsError
 from harness.files import write_text
+from harness.journal import SET_ATTRIBUTE, Journal
 from harness.space import count_points, effective, fixed_values, list_grid
 from harness.types import Params
 
 JOURNAL = "journal.log"
 IDENTITY = "identity"  # the study attribute that holds what one study's question is made of
-CREATE_TRIAL, SET_STATE, SET_ATTRIBUTE = 4, 6, 8  # op codes of Optuna's journal
+CREATE_TRIAL, SET_STATE = 4, 6  # op codes of Optuna's journal
 ENDED = (TrialState.COMPLETE.value, TrialState.PRUNED.value, TrialState.FAIL.value)
 NOT_A_JOURNAL = (
     ArithmeticError,
@@ -106,15 +107,22 @@ def make_sampler(config: Config, number: int) -> BaseSampler:
 
 
 class SeededByTrial(BaseSampler):
-    """Delegates each trial to a sampler of its own (`make_sampler`): the same on every path to it."""
+    """Delegates each trial to a sampler of its own (`make_sampler`): the same on every path to it.
+
+    What earlier trials have in common is remembered from one sampler to the next; each would read all trials again.
+    """
 
     def __init__(self, config: Config) -> None:
         self._config = config
         self._inner: BaseSampler = make_sampler(config, 0)
+        self._in_common: dict[str, IntersectionSearchSpace] = {}
 
     def before_trial(self, study: optuna.Study, trial: FrozenTrial) -> None:
         """Make the trial's own sampler."""
         self._inner = make_sampler(self._config, trial.number)
+        for name, held in vars(self._inner).items():
+            if isinstance(held, IntersectionSearchSpace):
+                setattr(self._inner, name, self._in_common.setdefault(name, held))
         self._inner.before_trial(study, trial)
 
     def infer_relative_search_space(self, study: optuna.Study, trial: FrozenTrial) -> dict[str, BaseDistribution]:
@@ -138,7 +146,7 @@ class SeededByTrial(BaseSampler):
         self._inner.after_trial(study, trial, state, values)
 
 
-def suggest_params(trial: optuna.Trial, space: Mapping[str, Any], base: Params) -> Params:
+def suggest_params(trial: optuna.trial.BaseTrial, space: Mapping[str, Any], base: Params) -> Params:
     """Draw what the space names, in a fixed order; `rrf_k` only when ranks are fused. The rest is the base's."""
     drawn: dict[str, Any] = {}
     for name in PARAM_NAMES:
@@ -165,7 +173,7 @@ def open_study(folder: Path, config: Config, identity: Mapping[str, Any], versio
 
     A torn last line and a half-run trial (a killed run) are cut off: the trial is drawn again.
     """
-    _quieten()
+    quieten()
     journal = folder / JOURNAL
     folder.mkdir(parents=True, exist_ok=True)
     with _reading(journal):
@@ -200,7 +208,7 @@ def count_trials(folder: Path) -> int:
     journal = folder / JOURNAL
     if not journal.is_file() or journal.stat().st_size == 0:
         return 0
-    _quieten()
+    quieten()
     ended = (TrialState.COMPLETE, TrialState.FAIL)
     with _reading(journal):
         storage = _storage(journal)
@@ -212,7 +220,7 @@ def read_identity(folder: Path) -> Mapping[str, Any] | None:
     journal = folder / JOURNAL
     if not journal.is_file() or journal.stat().st_size == 0:
         return None
-    _quieten()
+    quieten()
     with _reading(journal):
         storage = _storage(journal)
         studies = storage.get_all_studies()
@@ -244,17 +252,22 @@ def _check_trials(study: optuna.Study, config: Config) -> None:
     for number, frozen in enumerate(study.get_trials(deepcopy=False)):
         if frozen.state not in (TrialState.COMPLETE, TrialState.FAIL):
             raise ValueError(f"trial {frozen.number} has not ended, and is not the last one")
-        trial = _to_trial(frozen)
-        numbers = [*trial.values, *trial.logged.values()]
-        sound = trial.number == number and isinstance(trial.reason, str)
-        sound = sound and all(isinstance(n, (int, float)) and math.isfinite(n) for n in numbers)
-        sound = sound and len(trial.values) == (len(config.objective) if trial.state == "COMPLETE" else 0)
-        drawn = config.search.space
-        for name, distribution in frozen.distributions.items():
-            sound = sound and name in drawn and distribution == distribution_of(name, drawn[name])
-            sound = sound and distribution._contains(distribution.to_internal_repr(frozen.params[name]))
-        if not sound:
-            raise ValueError(f"trial {trial.number} is none of this study's")
+        if frozen.number != number or not is_sound(frozen, config):
+            raise ValueError(f"trial {frozen.number} is none of this study's")
+
+
+def is_sound(frozen: FrozenTrial, config: Config) -> bool:
+    """Whether an ended trial may be one of this config's: its numbers are finite, its params are of the space."""
+    trial = to_trial(frozen)
+    numbers = [*trial.values, *trial.logged.values()]
+    sound = isinstance(trial.reason, str)
+    sound = sound and all(isinstance(n, (int, float)) and math.isfinite(n) for n in numbers)
+    sound = sound and len(trial.values) == (len(config.objective) if trial.state == "COMPLETE" else 0)
+    drawn = config.search.space
+    for name, distribution in frozen.distributions.items():
+        sound = sound and name in drawn and distribution == distribution_of(name, drawn[name])
+        sound = sound and distribution._contains(distribution.to_internal_repr(frozen.params[name]))
+    return sound
 
 
 def distribution_of(name: str, entry: Any) -> BaseDistribution | None:
@@ -285,19 +298,8 @@ def _brief(value: Any) -> str:
     return text if len(text) <= 120 else f"{text[:117]}…"
 
 
-class _NoLock(JournalFileOpenLock):
-    """Optuna's file locks outlive a killed process and then block the next one; `hold_study` is the lock here."""
-
-    def acquire(self) -> bool:
-        """Always granted."""
-        return True
-
-    def release(self) -> None:
-        """Nothing to let go."""
-
-
 def _storage(journal: Path) -> JournalStorage:
-    return JournalStorage(JournalFileBackend(str(journal), lock_obj=_NoLock(str(journal))))
+    return JournalStorage(Journal(journal))
 
 
 @contextlib.contextmanager
@@ -330,7 +332,8 @@ def _describe_holder(path: Path) -> str:
         return ""
 
 
-def _quieten() -> None:
+def quieten() -> None:
+    """Optuna's own news and its warnings of what is experimental are not this program's."""
     optuna.logging.set_verbosity(logging.ERROR)
     warnings.filterwarnings("ignore", category=optuna.exceptions.ExperimentalWarning)
 
@@ -345,10 +348,14 @@ def _mend_tail(journal: Path) -> None:
         return
     data = journal.read_bytes()
     end = data.rfind(b"\n") + 1
-    created, offset, ended, reasons = [], 0, {}, set()  # where each trial begins; how it ended; those that say why
+    created: list[int] = []  # where each trial begins
+    offset, ended, reasons = 0, {}, set()  # how each ended; those that say why
     for line in data[:end].splitlines(keepends=True):
         record = json.loads(line)
         if record["op_code"] == CREATE_TRIAL:
+            if record.get("state") in ENDED:  # written whole, in one line
+                ended[len(created)] = record["state"]
+                reasons |= {len(created)} if "reason" in record["user_attrs"] else set()
             created.append(offset)
         elif record["op_code"] == SET_STATE and record.get("state") in ENDED:
             ended[record["trial_id"]] = record["state"]
@@ -365,6 +372,39 @@ def _mend_tail(journal: Path) -> None:
             os.fsync(file.fileno())
 
 
+Known = dict[Params, tuple[int, Outcome]]  # what was computed already, and by which trial first
+
+
+def known_of(trials: Iterable[Trial], config: Config) -> Known:
+    """What these trials computed, by their setting."""
+    known: Known = {}
+    for trial in trials:
+        if trial.state == "COMPLETE":
+            known.setdefault(effective(params_of(trial, config)), (trial.number, Outcome(trial.values, trial.logged)))
+    return known
+
+
+def compute(number: int, params: Params, objective: Callable[[Params], Outcome], known: Known) -> tuple[Outcome, dict[str, Any]]:
+    """What a trial finds, with its attributes; a point that was computed before is taken from there, and it is said of which.
+
+    TrialFailedError where a value is not finite.
+    """
+    key = effective(params)
+    if key in known:
+        first, outcome = known[key]
+        return outcome, {"repeats": first, **outcome.logged}
+    outcome = objective(params)
+    if not all(math.isfinite(value) for value in outcome.values):
+        raise TrialFailedError(f"the objective is {outcome.values}, not a finite number, at {params}")
+    known[key] = (number, outcome)
+    return outcome, dict(outcome.logged)
+
+
+def deadline_of(config: Config) -> float:
+    """When a run that begins now is out of time, by the monotonic clock."""
+    return time.monotonic() + config.search.timeout if config.search.timeout is not None else math.inf
+
+
 def run_trials(
     study: optuna.Study,
     config: Config,
@@ -379,37 +419,24 @@ def run_trials(
     point that was computed before is not computed again (its trial says which one it repeats). With `settings` (for the
     sampler `exact`) trial i is the i-th of them: each is asked for its parameters when its turn comes.
     """
-    known: dict[Params, tuple[int, Outcome]] = {}
-    done = 0
-    for trial in list_trials(study):
-        done += trial.state in ("COMPLETE", "FAIL")
-        if trial.state == "COMPLETE":
-            params = replace(config.base, **trial.params, **fixed_values(config))
-            known.setdefault(effective(params), (trial.number, Outcome(trial.values, trial.logged)))
-    deadline = time.monotonic() + config.search.timeout if config.search.timeout is not None else math.inf
+    before = list_trials(study)
+    known, done = known_of(before, config), len(before)
+    deadline = deadline_of(config)
     ended = {"why": "done"}
 
     def run_one(trial: optuna.Trial) -> Any:
         params = suggest_params(trial, config.search.space, config.base)
-        key = effective(params)
-        if key in known:
-            number, outcome = known[key]
-            trial.set_user_attr("repeats", number)
-        else:
-            try:
-                outcome = objective(params)
-                if not all(math.isfinite(value) for value in outcome.values):
-                    raise TrialFailedError(f"the objective is {outcome.values}, not a finite number, at {params}")
-            except TrialFailedError as error:
-                trial.set_user_attr("reason", str(error))
-                raise
-            known[key] = (trial.number, outcome)
-        for name, value in outcome.logged.items():
+        try:
+            outcome, attrs = compute(trial.number, params, objective, known)
+        except TrialFailedError as error:
+            trial.set_user_attr("reason", str(error))
+            raise
+        for name, value in attrs.items():
             trial.set_user_attr(name, value)
         return outcome.values if len(outcome.values) > 1 else outcome.values[0]
 
     def after(study: optuna.Study, frozen: FrozenTrial) -> None:
-        seen(_to_trial(frozen))
+        seen(to_trial(frozen))
         if stop():
             ended["why"] = "stopped"
         elif time.monotonic() >= deadline:
@@ -463,10 +490,11 @@ def _exhausted(study: optuna.Study, config: Config) -> bool:
 def list_trials(study: optuna.Study) -> list[Trial]:
     """The study's ended trials in order of their numbers."""
     ended = (TrialState.COMPLETE, TrialState.FAIL)
-    return [_to_trial(trial) for trial in study.get_trials(deepcopy=False, states=ended)]
+    return [to_trial(trial) for trial in study.get_trials(deepcopy=False, states=ended)]
 
 
-def _to_trial(frozen: FrozenTrial) -> Trial:
+def to_trial(frozen: FrozenTrial) -> Trial:
+    """An ended trial as the rest of the program knows it."""
     attrs = frozen.user_attrs
     complete = frozen.state == TrialState.COMPLETE
     return Trial(

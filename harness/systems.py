@@ -6,11 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-import numpy as np
-
 from harness.engines import ALONE, rules_of
 from harness.hybrid import Hybrid
 from harness.measures import Judgements, Measure, Ranking, score_all, score_queries
+from harness.traffic import weighted_mean
 from harness.types import FloatArray, Params
 
 
@@ -18,7 +17,7 @@ from harness.types import FloatArray, Params
 class System:
     """One system's per-query scores: of every measure on the uncut ranking, and of the objective on what is returned.
 
-    `params` is None for a foreign run. All arrays are (n_queries,).
+    `params` is None for a foreign run; `traffic` is what each query counts in a mean. All arrays are (n_queries,).
     """
 
     name: str
@@ -26,11 +25,12 @@ class System:
     scores: Mapping[str, FloatArray]
     objective: tuple[FloatArray, ...]
     queries_without_results: int
+    traffic: FloatArray | None = None
 
     def means(self) -> dict[str, Any]:
         """The means under the measures' names, `objective` (and `objective_2`), and `queries_without_results`."""
         named = dict(zip(("objective", "objective_2"), self.objective, strict=False))
-        values = {name: float(np.mean(scores)) for name, scores in {**self.scores, **named}.items()}
+        values = {name: weighted_mean(scores, self.traffic) for name, scores in {**self.scores, **named}.items()}
         return {**values, "queries_without_results": self.queries_without_results}
 
 
@@ -60,6 +60,7 @@ def score_system(
     objectives: Sequence[Measure],
     top_k: int,
     cutoffs: Sequence[int],
+    traffic: FloatArray | None = None,
 ) -> System:
     """The system's scores; the objective sees the list as cut at `top_k`, the measures the whole one."""
     cut = ranking.cut(top_k)
@@ -69,6 +70,7 @@ def score_system(
         scores=score_all(ranking, judgements, cutoffs),
         objective=tuple(score_queries(measure.at(top_k), cut, judgements) for measure in objectives),
         queries_without_results=int((ranking.returned == 0).sum()),
+        traffic=traffic,
     )
 
 
@@ -76,7 +78,16 @@ def score_setting(
     name: str, params: Params, hybrid: Hybrid, *, objectives: Sequence[Measure], top_k: int, cutoffs: Sequence[int]
 ) -> System:
     """The scores of one setting of the hybrid search."""
-    return score_system(name, params, hybrid.rank(params), hybrid.judgements, objectives=objectives, top_k=top_k, cutoffs=cutoffs)
+    return score_system(
+        name,
+        params,
+        hybrid.rank(params),
+        hybrid.judgements,
+        objectives=objectives,
+        top_k=top_k,
+        cutoffs=cutoffs,
+        traffic=hybrid.traffic,
+    )
 
 
 def trade_off(
@@ -89,8 +100,8 @@ def trade_off(
         cut = ranking.cut(top_k)
         row = {"top_k": float(top_k)}
         for measure in (Measure("Precision", top_k), Measure("Recall", top_k)):
-            row[measure.name] = float(np.mean(score_queries(measure, cut, hybrid.judgements)))
+            row[measure.name] = weighted_mean(score_queries(measure, cut, hybrid.judgements), hybrid.traffic)
         for name, objective in zip(("objective", "objective_2"), objectives, strict=False):
-            row[name] = float(np.mean(score_queries(objective.at(top_k), cut, hybrid.judgements)))
+            row[name] = weighted_mean(score_queries(objective.at(top_k), cut, hybrid.judgements), hybrid.traffic)
         table.append(row)
     return table

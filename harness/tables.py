@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from harness.errors import HarnessError, Problems
+from harness.errors import HarnessError, Problems, first_line
 from harness.files import (
     DECODER,
     HALF_A_PAIR,
@@ -26,22 +26,25 @@ from harness.files import (
     WHOLE,
     Digits,
     Judgement,
+    check_weighed,
     read_bytes,
     read_objects,
     read_text,
+    read_weight,
 )
 from harness.types import Query
 
 PARQUET = b"PAR1"
 ENDINGS = (".csv", ".tsv", ".parquet")
 USUAL = {  # the names that a role's column usually has, by what the table holds
-    "corpus": {"id": ("_id", "id"), "text": ("text",), "title": ("title",)},
+    "corpus": {"id": ("_id", "id"), "text": ("text",), "title": ("title",), "source": ("source",)},
     "queries": {
         "id": ("_id", "id"),
         "text": ("text",),
         "answers": ("answers", "answer"),
         "group": ("group",),
         "cluster": ("cluster",),
+        "weight": ("weight",),
         "split": ("split",),
     },
     "qrels": {
@@ -129,7 +132,7 @@ def open_table(path: Path, problems: Problems) -> Raw:
 
 def open_objects(path: Path, problems: Problems) -> Raw:
     """JSON lines: the columns are all keys of all objects; a key that an object lacks is None."""
-    objects = read_objects(path, problems)
+    objects = list(read_objects(path, problems))
     columns = list(dict.fromkeys(key for _, record in objects for key in record))
 
     def rows(wanted: Sequence[str]) -> Iterator[tuple[str, int, Sequence[Any]]]:
@@ -164,7 +167,7 @@ def open_csv(path: Path, separator: str, problems: Problems) -> Raw:
                     table.append((begun, cells))
                 begun = reader.line_num + 1
         except csv.Error as error:
-            raise HarnessError(f"{path}:{begun}: must be {form}, got a row that does not end well: {error}") from None
+            raise HarnessError(f"{path}:{begun}: must be {form}, got a row that does not end well: {first_line(error)}") from None
     if not table:
         raise HarnessError(f"{path}: must have a header line with the names of the columns, got an empty file")
     columns = [name.strip() for name in table[0][1]]
@@ -199,7 +202,7 @@ def open_parquet(path: Path) -> Raw:
         file = parquet.ParquetFile(pyarrow.BufferReader(data))
         columns = list(file.schema_arrow.names)
     except damage as error:
-        raise HarnessError(f"{path}: must be a Parquet file, got: {_first_line(error)}") from None
+        raise HarnessError(f"{path}: must be a Parquet file, got: {first_line(error)}") from None
 
     def rows(wanted: Sequence[str]) -> Iterator[tuple[str, int, Sequence[Any]]]:
         number = 0
@@ -209,13 +212,9 @@ def open_parquet(path: Path) -> Raw:
                     number += 1
                     yield f"{path}: row {number}", number, cells
         except damage as error:
-            raise HarnessError(f"{path}: must be a Parquet file that can be read, got: {_first_line(error)}") from None
+            raise HarnessError(f"{path}: must be a Parquet file that can be read, got: {first_line(error)}") from None
 
     return Raw(columns, rows)
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).splitlines() or [type(error).__name__])[0][:200]
 
 
 def find_columns(path: Path, kind: str, named: Mapping[str, str], present: Sequence[str], problems: Problems) -> dict[str, str]:
@@ -335,6 +334,17 @@ def _shown(value: Any) -> str:
 # Corpus, prompts, labels
 
 
+def read_table_sources(path: Path, named: Mapping[str, str]) -> dict[str, str]:
+    """The source of every document, by the document's id; empty where the table has no column for it."""
+    problems = Problems()
+    rows = read_rows(path, "corpus", named)
+    if "source" not in rows[0].cells:
+        return {}
+    found = {read_id(row, "id", problems): read_id(row, "source", problems) for row in rows}
+    problems.raise_any()
+    return {doc_id: source for doc_id, source in found.items() if doc_id is not None and source is not None}
+
+
 def read_table_corpus(path: Path, named: Mapping[str, str]) -> dict[str, str]:
     """Text by id: title, one space, text, stripped."""
     problems = Problems()
@@ -358,18 +368,23 @@ def read_table_queries(path: Path, named: Mapping[str, str], split: str | None, 
     problems = Problems()
     first: dict[str, str] = {}
     queries: list[Query] = []
+    weighed: dict[str, bool] = {}
     for row in rows_of_split(path, "queries", named, split, problems):
         query_id, text = read_id(row, "id", problems), read_words(row, "text", problems)
         if not text.strip() and isinstance(row.cells["text"], str):
             problems.add(row.where, "the text must not be empty: a prompt asks for something")
         group, cluster = (read_label(row, role, problems) for role in ("group", "cluster"))
         told = read_answers(row, problems) if answers else ()
+        cell = None if row.cells.get("weight") == "" else row.cells.get("weight")
+        weight = read_weight(cell, row.where, problems, text=True)
         if query_id is None:
             continue
+        weighed[query_id] = cell is not None
         if query_id in first:
             problems.add(row.where, f"the id {query_id!r} must stand once, it is at {first[query_id]} already")
         first.setdefault(query_id, row.where)
-        queries.append(Query(query_id, text, group, cluster, told))
+        queries.append(Query(query_id, text, group, cluster, told, weight))
+    check_weighed(path, weighed, problems)
     problems.raise_any()
     return queries
 

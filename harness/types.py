@@ -7,7 +7,7 @@ Padding: -1 for a row, 0 for a rank, NaN for a score.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,7 +24,8 @@ Vectors = NDArray[np.float32]
 class Query:
     """One prompt: `group` is a segment to report on, `cluster` the prompts that belong together.
 
-    `answers` are texts that make the documents which contain one relevant, where there are no judgements.
+    `answers` are texts that make the documents which contain one relevant, where there are no judgements. `weight` is what
+    the prompt counts in a mean, its share of the traffic; None where the prompts have no weights.
     """
 
     query_id: str
@@ -32,6 +33,7 @@ class Query:
     group: str = ""
     cluster: str = ""
     answers: tuple[str, ...] = ()
+    weight: float | None = None
 
 
 @dataclass(frozen=True)
@@ -40,14 +42,20 @@ class Qrels:
 
     Rows are ascending within a query. A row ≥ the number of documents is a judged document that the corpus lacks: it
     is never returned and stays among the relevant.
+
+    `sources`, of the same shape, is there where sources are judged and not their documents: rows with one number are of one
+    source, all with its grade, and count once; -1 where padded.
     """
 
     rows: IntArray
     grades: IntArray
+    sources: IntArray | None = None
 
     def __post_init__(self) -> None:
         if self.rows.shape != self.grades.shape or self.rows.ndim != 2:
             raise ValueError(f"rows and grades must be one 2-d shape, got {self.rows.shape} and {self.grades.shape}")
+        if self.sources is not None and self.sources.shape != self.rows.shape:
+            raise ValueError(f"sources must have the shape of rows, {self.rows.shape}, got {self.sources.shape}")
 
     @property
     def judged(self) -> BoolArray:
@@ -57,6 +65,32 @@ class Qrels:
     def relevant(self, threshold: int) -> BoolArray:
         """True where the judgement makes the document relevant: grade ≥ threshold and above 0."""
         return self.judged & (self.grades >= max(threshold, 1))
+
+    @property
+    def first_of_source(self) -> BoolArray:
+        """True for one judgement of each source, the first, (n_queries, most_judged); `judged` where documents are judged."""
+        if self.sources is None:
+            return self.judged
+        keys = number_sources(self.sources)
+        first = np.zeros(keys.size, dtype=bool)
+        first[np.unique(keys, return_index=True)[1]] = True
+        return first.reshape(keys.shape) & self.judged
+
+    def count_relevant(self, threshold: int) -> IntArray:
+        """How many relevant documents each query has, (n_queries,); sources, where these are judged."""
+        counts: IntArray = (self.relevant(threshold) & self.first_of_source).sum(axis=1, dtype=np.int32)
+        return counts
+
+    def select(self, queries: NDArray[np.integer[Any]]) -> Qrels:
+        """The judgements of these queries alone, by their numbers."""
+        return Qrels(self.rows[queries], self.grades[queries], None if self.sources is None else self.sources[queries])
+
+
+def number_sources(sources: IntArray) -> NDArray[np.int64]:
+    """A number for each source of each query, (n_queries, most_judged): equal where query and source are."""
+    width = int(sources.max(initial=0)) + 2  # one more for the padding
+    numbers: NDArray[np.int64] = np.arange(sources.shape[0], dtype=np.int64)[:, None] * width + sources + 1
+    return numbers
 
 
 @dataclass(frozen=True)
@@ -116,7 +150,9 @@ class Dataset:
     """Corpus, used queries and their judgements, ids resolved to rows.
 
     `doc_ids` holds the corpus in row order, followed by the judged documents that the corpus lacks; `texts` holds the
-    corpus only (title, one space, text, stripped). `fetched` holds what a live engine was asked for, by side.
+    corpus only (title, one space, text, stripped). `fetched` holds what a live engine was asked for, by side. `sources` names
+    each document's source, parallel to `doc_ids`, where sources are judged; else it is empty. `cuts` says of each document of a
+    corpus that is cut into chunks in several ways which of them it comes from: size and overlap.
     """
 
     doc_ids: tuple[str, ...]
@@ -126,6 +162,21 @@ class Dataset:
     counts: Counts
     hashes: Hashes
     fetched: Mapping[str, Fetched] = field(default_factory=dict)
+    sources: tuple[str, ...] = ()
+    cuts: tuple[tuple[int, int], ...] = ()
+    titles: tuple[str, ...] = ()  # of the corpus, where the keyword index weighs fields
+
+    def names_of(self, rows: Sequence[int] | IntArray) -> list[str]:
+        """The ids under which a list's documents are judged: where sources are, the first of each has its source's name."""
+        if not self.sources:
+            return [self.doc_ids[row] for row in rows]
+        seen: set[str] = set()
+        names = []
+        for row in rows:
+            source = self.sources[row]
+            names.append(self.doc_ids[row] if source in seen else source)
+            seen.add(source)
+        return names
 
 
 @dataclass(frozen=True)
@@ -179,9 +230,16 @@ class Postings:
     base: FloatArray
 
 
+IndexChoice = tuple[str, str, str, int, int]  # analyzer, variant, model, chunk_size, chunk_overlap; empty: the config's own
+
+
 @dataclass(frozen=True)
 class Params:
-    """The query-time parameters of one trial; `rrf_k` counts only where ranks are fused."""
+    """The parameters of one trial; `rrf_k` counts only where ranks are fused.
+
+    The last five say which index is searched, and are filled only where the study tries several; chunks are measured in
+    characters or tokens, as the config says.
+    """
 
     semantic_weight: float = 0.5
     top_k: int = 10
@@ -190,6 +248,16 @@ class Params:
     depth: int = 100
     k1: float = 1.5
     b: float = 0.75
+    analyzer: str = ""
+    variant: str = ""
+    model: str = ""
+    chunk_size: int = 0
+    chunk_overlap: int = 0
+
+    @property
+    def index(self) -> IndexChoice:
+        """Which index these parameters search."""
+        return self.analyzer, self.variant, self.model, self.chunk_size, self.chunk_overlap
 
 
 @dataclass(frozen=True)
@@ -207,10 +275,11 @@ class Retrieved:
     """All that a trial needs, and what there is to say about how it was made.
 
     `postings` is None unless k1 or b is searched. `facts` is plain JSON: index facts and counts. `warnings` are
-    sentences for the user.
+    sentences for the user. `others` holds the same of every other index that the study tries; those have no `others`.
     """
 
     candidates: Candidates
     postings: Postings | None
     facts: dict[str, Any]
     warnings: tuple[str, ...]
+    others: Mapping[IndexChoice, Retrieved] = field(default_factory=dict)

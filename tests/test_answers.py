@@ -86,7 +86,7 @@ def test_neighbours_share_what_overlaps_once() -> None:
     spans = [(8, 18), (0, 13), (19, 23)]
     bodies = [source[a:b] for a, b in spans]
     passages = [Passage("x", a, b) for a, b in spans]
-    assert list(neighbours(bodies, passages)) == ["one two three four", "three four five"]
+    assert list(neighbours(bodies, passages)) == [(1, "one two three four"), (0, "three four five")]
     other = [Passage("x", 0, 7), Passage("y", 0, 5)]
     assert list(neighbours(["one two", "three"], other)) == []
 
@@ -94,7 +94,7 @@ def test_neighbours_share_what_overlaps_once() -> None:
 def test_an_answer_across_two_chunks_of_one_source_is_torn() -> None:
     bodies = ["the key is", "under the mat", "the key is"]
     passages = [Passage("a", 0, 10), Passage("a", 11, 24), Passage("b", 0, 10)]
-    assert find_torn([["is under the"], ["mat the key"], ["key is"]], bodies, passages) == {0, 2}
+    assert find_torn([["is under the"], ["mat the key"], ["key is"]], bodies, passages) == {0: [0], 2: [0]}
 
 
 # ---- the labels -----------------------------------------------------------------------------------------------------

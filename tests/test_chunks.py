@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import itertools
+import json
 import os
 import random
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,11 +18,14 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import harness
+from harness.blocks import Semantic
 from harness.chunks import Chunk, Chunking, cut_page, find_files, find_headings, fits, make_page, make_splitter, read_chunks
 from harness.cli import run
 from harness.collection import DataFiles, Source, read_dataset, read_documents
-from harness.config import parse_config
+from harness.config import Config, parse_config
 from harness.errors import HarnessError
+from harness.prepare import data_files, read_data
+from harness.semantic import load_counter, locate_model
 
 WHOLE = Chunking(100_000, 0)
 FOLDER = "must be a folder or pattern with files that end in .md, .markdown, .txt, .html, .htm"
@@ -366,3 +371,105 @@ def test_init_writes_a_config_for_pages_and_questions_with_answers(workdir: Path
     assert collection.queries == Source("data/q.csv", {"id": "qid", "text": "question", "answers": "answer"})
     assert collection.qrels is None and "of the 3 prompts with answers 2 have one in the corpus" in " ".join(made.text.split())
     assert harness.check(made.path).facts["collection"]["queries_used"] == 2
+
+
+# ---- in tokens ------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def guides(workdir: Path) -> dict[str, Any]:
+    """Two files of many words, and prompts with answers; the config's `collection` but for `chunk`."""
+    words = " ".join(f"Step {i} rotates the credential of tenant {i}, irrespective of its provenance." for i in range(60))
+    write_files(Path("guide"), {"keys.md": f"# Keys\n\n{words}\n\n## Later\n\n{words.upper()}\n", "plain.txt": words})
+    Path("q.csv").write_text("id,text,answers\nq1,which step,Step 7 rotates\nq2,whose,of tenant 30\n", encoding="utf-8")
+    return {"corpus": {"path": "guide"}, "queries": "q.csv"}
+
+
+def in_tokens(collection: dict[str, Any], size: int, overlap: int = 0, **semantic: Any) -> Config:
+    corpus = {**collection["corpus"], "chunk": {"size": size, "overlap": overlap, "unit": "tokens"}}
+    return parse_config({"name": "x", "collection": {**collection, "corpus": corpus}, "semantic": semantic, "cache": "cache"})
+
+
+def chunks_in_tokens(collection: dict[str, Any], size: int, overlap: int = 0) -> list[Chunk]:
+    place = data_files(in_tokens(collection, size, overlap)).corpus
+    assert isinstance(place, Source) and place.chunking is not None
+    return read_chunks("guide", place.chunking).chunks
+
+
+def test_no_chunk_has_more_tokens_than_asked_for_and_none_could_take_the_next(guides: dict[str, Any]) -> None:
+    tokenizer = load_counter(Semantic()).tokenizer  # the model's file itself cuts texts off, and would count too few
+
+    def count(text: str) -> int:
+        return len(tokenizer.encode(text, add_special_tokens=False).ids)
+
+    whole = Path("guide/plain.txt").read_text()
+    for size in (20, 60, 300):
+        found = chunks_in_tokens(guides, size)
+        assert size - 20 < max(count(chunk.text) for chunk in found) <= size
+        plain = [chunk for chunk in found if chunk.source == "plain.txt"]
+        for chunk, after in itertools.pairwise(plain):
+            assert whole[chunk.start : chunk.end] == chunk.text and count(whole[chunk.start : after.end]) > size
+    overlapping = chunks_in_tokens(guides, 60, 30)
+    assert any(b.start < a.end for a, b in itertools.pairwise(overlapping) if a.source == b.source)
+
+
+def test_a_size_that_the_model_does_not_read_is_said(guides: dict[str, Any]) -> None:
+    def said(size: int, **semantic: Any) -> list[str]:
+        remarks = read_data(in_tokens(guides, size, **semantic)).counts.remarks
+        return [remark.message for remark in remarks if remark.name == "long_chunks"]
+
+    assert said(254) == []  # 256, less [CLS] and [SEP]
+    (line,) = said(255)
+    assert line.startswith("chunk.size is 255 tokens and the model reads 256, its 2 tokens of marks and prompt among them")
+    assert "at most 254 fit" in line
+    assert said(60, max_seq_length=62) == [] and len(said(60, max_seq_length=61)) == 1
+    assert len(said(254, document_prompt="passage: ")) == 1
+    notes = {note.name: note.message for note in harness.check(in_tokens(guides, 255)).notes}
+    assert notes["long_chunks"] == line
+
+
+def test_another_tokenizer_makes_other_chunks_and_another_digest(guides: dict[str, Any], tmp_path: Path) -> None:
+    folder, mine = locate_model(Semantic()), tmp_path / "model"
+    assert folder is not None
+    mine.mkdir()
+    for name in ("tokenizer.json", "sentence_bert_config.json"):
+        shutil.copy(folder / name, mine / name)
+    packaged, same = (read_data(in_tokens(guides, 60, **own)) for own in ({}, {"model": str(mine)}))
+    assert packaged.hashes == same.hashes
+    data = json.loads((mine / "tokenizer.json").read_text())
+    data["normalizer"]["lowercase"] = False  # a word in capitals is another number of tokens then
+    (mine / "tokenizer.json").write_text(json.dumps(data))
+    other = read_data(in_tokens(guides, 60, model=str(mine)))
+    assert other.hashes.corpus != packaged.hashes.corpus
+    assert other.hashes.files["corpus"] != packaged.hashes.files["corpus"]
+
+
+def test_a_study_over_chunks_in_tokens_reproduces(guides: dict[str, Any]) -> None:
+    folder = harness.tune(parse_config({**in_tokens(guides, 40, 8).model_dump(), "search": {"trials": 3}})).folder
+    assert harness.reproduce(folder, from_scratch=True).outcome == "OK"
+    assert "unit: tokens" in (folder / "config.yaml").read_text()
+
+
+def test_tokens_need_a_model_whose_tokenizer_is_here(guides: dict[str, Any], tmp_path: Path) -> None:
+    for key, value in (("run", "r.trec"), ("vectors", {"documents": "d.npy", "queries": "q.npy"}), ("embedder", "mine:embed")):
+        with pytest.raises(HarnessError) as refused:
+            in_tokens(guides, 60, **{key: value})
+        expected = f"collection.corpus.chunk.unit: must be characters beside semantic.{key}, got tokens"
+        assert any(line.startswith(expected) for line in refused.value.problems)
+    (tmp_path / "empty").mkdir()
+    for model, expected in (("some/model", "some/model is no folder"), (str(tmp_path / "empty"), ".* names no max_seq_length")):
+        for command in (harness.tune, harness.check):
+            with pytest.raises(HarnessError, match=rf"collection\.corpus\.chunk\.unit: must be characters .*{expected}"):
+                command(in_tokens(guides, 60, model=model))
+
+
+def test_ways_of_cutting_are_searched_in_characters_and_without_weights_of_fields(guides: dict[str, Any]) -> None:
+    base = in_tokens(guides, 60).model_dump()
+    base["collection"] |= {"relevance": "source"}
+    base["search"]["space"] = {"chunk_size": [60, 90]}
+    with pytest.raises(HarnessError, match=r"search\.space\.chunk_size: must be left out beside chunk\.unit: tokens"):
+        parse_config(base)
+    base["collection"]["corpus"]["chunk"]["unit"] = "characters"
+    parse_config(base)
+    with pytest.raises(HarnessError, match=r"search\.space\.chunk_size: must be left out beside keyword\.fields"):
+        parse_config({**base, "keyword": {"fields": {"title": 2}}})

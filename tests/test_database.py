@@ -639,6 +639,91 @@ def read_search(config: Path) -> dict[str, Any]:
     return dict(yaml.safe_load(config.read_text(encoding="utf-8"))["search"])
 
 
+def test_check_asks_each_statement_for_the_first_prompt(
+    write_live: Callable[..., Path], admin: Any, workdir: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    config = write_live(cache="none")
+    result = harness.check(config)
+    live = result.facts["live"]
+    first = sorted(PROMPTS)[0]
+    sql = KEYWORD.replace(":prompt", "%(prompt)s").replace(":depth", "10")
+    hits = len(admin.execute(sql, {"prompt": PROMPTS[first][0]}).fetchall())
+    assert 0 < hits < 10 and live["keyword"]["hits"] == hits and live["semantic"]["hits"] == 10
+    assert (live["prompt"], live["depth"]) == (first, 10)
+    assert live["server"].startswith("PostgreSQL ") and live["pgvector"]
+    assert not [note for note in result.notes if note.name.startswith("live")]  # few keyword hits are as they should be
+    assert not (workdir / "none").exists() and not (workdir / "studies").exists()
+    assert run(["check", str(config)]) == 0
+    out = capsys.readouterr().out
+    assert f"live: {live['server']}, pgvector {live['pgvector']} was asked for the prompt {first} at depth 10" in out
+    assert re.search(rf"^keyword +{hits} ", out, re.MULTILINE) and re.search(r"^semantic +10 ", out, re.MULTILINE)
+
+
+def test_check_says_what_tune_would_refuse(
+    write_live: Callable[..., Path], connection: str, admin: Any, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rising = "SELECT id, row_number() OVER (ORDER BY id) FROM documents WHERE :prompt <> '' ORDER BY id LIMIT :depth"
+    elsewhere = "SELECT 'x', 1 WHERE :prompt <> '' LIMIT :depth"
+    writing = "SELECT nextval('counted')::text, 1 WHERE :prompt <> '' LIMIT :depth"
+    slow = "SELECT 'apple', 1 FROM pg_sleep(9) WHERE :prompt <> '' LIMIT :depth"
+    gone = connection.replace("/postgres?", "/elsewhere?")
+    for number, (block, code) in enumerate(
+        [
+            ({"keyword": rising}, 2),
+            ({"keyword": elsewhere}, 2),
+            ({"keyword": writing}, 2),
+            ({"keyword": KEYWORD.replace("documents", "no_such_table")}, 2),
+            ({"keyword": slow, "timeout": 0.2}, 3),
+            ({"connection": gone}, 3),
+        ]
+    ):
+        config = str(write_live(name=f"s{number}", live=block))
+        said = []
+        for command in ("check", "tune"):
+            assert run([command, config, "-q"]) == code, (block, command)
+            said.append([line for line in capsys.readouterr().err.splitlines() if not line.startswith("warning")])
+        if block.get("keyword") != elsewhere:  # there tune names what other prompts lack too
+            assert said[0][0].split("prompt")[0] == said[1][0].split("prompt")[0]
+        assert said[0][0].startswith("live."), said
+    assert admin.execute("SELECT is_called FROM counted").fetchone() == (False,)
+
+
+def test_check_says_where_a_semantic_list_is_short(write_live: Callable[..., Path]) -> None:
+    notes = {
+        n.name: n for n in harness.check(write_live(live={"semantic": SEMANTIC.replace(":depth", "LEAST(:depth, 3)")})).notes
+    }
+    first = sorted(PROMPTS)[0]
+    assert notes["live_short"].message.startswith(f"live.semantic gives 3 of 10 documents for the prompt {first!r}")
+    none = "SELECT id, 1 FROM documents WHERE id = :prompt LIMIT :depth"
+    notes = {n.name: n for n in harness.check(write_live(live={"keyword": none})).notes}
+    assert notes["live_short"].message.startswith("live.keyword gives 0 of 10 documents")
+
+
+def test_check_downloads_no_model_and_runs_no_function_to_ask(
+    write_live: Callable[..., Path], prompts_vectors: np.ndarray[Any, Any], workdir: Path
+) -> None:
+    result = harness.check(write_live(semantic={"model": "some/model"}))
+    assert "live_not_asked" in {note.name for note in result.notes} and set(result.facts["live"]) >= {"keyword", "server"}
+    assert "semantic" not in result.facts["live"]
+    (workdir / "mine.py").write_text(
+        "import json\nfrom pathlib import Path\n"
+        "def embed(texts, kind):\n"
+        "    known = json.loads(Path('v.json').read_text())\n"
+        "    return [known[text] for text in texts]\n"
+    )
+    texts = [PROMPTS[query_id][0] for query_id in sorted(PROMPTS)]
+    known = {text: [float(x) for x in vector] for text, vector in zip(texts, prompts_vectors, strict=True)}
+    (workdir / "v.json").write_text(json.dumps(known))
+    config = write_live(semantic={"embedder": "mine:embed"})
+    with pytest.raises(HarnessError, match=r"semantic\.embedder: mine:embed is code from outside"):
+        harness.check(config)
+    assert harness.check(config, allow_code=True).facts["live"]["semantic"]["hits"] == 10
+    by_function, by_model = harness.tune(config, allow_code=True), harness.tune(write_live("m.yaml", name="m"))
+    assert (by_function.folder / "trials.csv").read_bytes() == (by_model.folder / "trials.csv").read_bytes()
+    facts = by_function.summary["index"]["semantic"]
+    assert facts["embedder"] == "mine:embed" and "model" not in facts
+
+
 def test_a_new_study_asks_anew_and_nothing_is_cached(write_live: Callable[..., Path], workdir: Path) -> None:
     cache = workdir / "cache"
     config = write_live(cache=str(cache))

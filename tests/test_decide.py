@@ -745,7 +745,7 @@ def test_with_prompts_that_nothing_answers_the_study_still_ends_in_words(
 ) -> None:
     """The relevant document is not in the corpus: every score is 0 at every weight."""
     prompts = [{"_id": f"n{i}", "text": f"{text}"} for i, (text, _, _) in enumerate(PROMPTS.values())]
-    labels = {f"n{i}": {"no such document": 1} for i in range(len(prompts))}
+    labels = {f"n{i}": {"no such document": 1, "fence": 0} for i in range(len(prompts))}
     _, summary, out = tuned(write_config(collection=write_prompts(Path("nothing"), prompts, labels)), capsys)
     assert summary["verdict"]["decision"] == "undecided"
     assert summary["exact"]["score"] == 0 and summary["pick"]["semantic_weight"] == 0.5

@@ -29,7 +29,7 @@ from test_layers import LAYERS
 import harness
 from harness import choice, decide, drift, inference, insight, languages, latency, propose, responses, space
 from harness import config as config_module
-from harness.blocks import Live
+from harness.blocks import Fields, Live, Scale
 from harness.candidates import at_depth, merge_lists
 from harness.commands import gate, import_cranfield, init, watch
 from harness.commands.check import FEW_PROMPTS
@@ -121,8 +121,9 @@ def test_the_default_in_the_table_is_the_default(key: str) -> None:
     data: Any = parse_config({"name": "x", "collection": {"corpus": "c", "queries": "q", "qrels": "r"}}).model_dump()
     for part in key.split("."):
         data = None if data is None else data[part]  # in a block that is not there
-    if key.startswith("live."):  # which has defaults of its own
-        data = Live.model_fields[key.removeprefix("live.")].default
+    for block, model in (("live.", Live), ("keyword.fields.", Fields), ("scale.", Scale)):  # which have defaults of their own
+        if key.startswith(block):
+            data = model.model_fields[key.removeprefix(block)].default
     if shown == "required" or isinstance(data, dict):
         return
     assert shown == ("null" if data is None else str(data).lower() if isinstance(data, bool) else str(data))
@@ -702,7 +703,7 @@ def test_every_file_column_and_key_of_a_study_is_explained(study: Path) -> None:
     summary = json.loads((study / "summary.json").read_text(encoding="utf-8"))
     text = section(page, "summary.json")
     top = {name for row in tables(text)[0] for name in re.findall(r"`([^`]+)`", row["key"])}
-    assert set(summary) <= top and top - set(summary) == {"pareto", "engine"}
+    assert set(summary) <= top and top - set(summary) == {"pareto", "engine", "indexes"}
     groups = summary["groups"].keys()
     parts = ("exact", "pick", "cross_fitted", "verdict", "held_out", "labels", "worst_losses", "groups", "group_weights", "holes")
     named = set(re.findall(r"[a-z_]+", " ".join(re.findall(r"`([^`]+)`", text)))) | set(config_module.PARAM_NAMES)

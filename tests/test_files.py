@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from harness.collection import DataFiles, read_dataset
+from harness.collection import DataFiles, check_found, read_dataset
 from harness.errors import MOST_SHOWN, HarnessError, Problems
 from harness.files import (
     Judgement,
@@ -533,6 +533,14 @@ def test_d13_when_no_judged_query_is_found_nothing_helps(unmatched: str, tmp_pat
     qrels = "1.0\td1\t1\n2.0\td1\t1\n3.0\td1\t1\n"
     (problem,) = problems_of(lambda: dataset_of(tmp_path, THREE_DOCS, THREE_QUERIES, qrels, unmatched=unmatched))
     assert "0 of 3 judged queries found" in problem
+
+
+def test_labels_of_which_no_document_is_in_the_corpus_are_refused(tmp_path: Path) -> None:
+    dataset = dataset_of(tmp_path, THREE_DOCS, THREE_QUERIES, "1\tD1\t1\n2\tD2\t1\n")
+    files = DataFiles(tmp_path / "corpus.jsonl", tmp_path / "queries.jsonl", tmp_path / "qrels.tsv")
+    (problem,) = problems_of(lambda: check_found(dataset, files))
+    assert problem.endswith("corpus.jsonl: 0 of 2 found, missing 'D1', 'D2'; ids must be written alike in both")
+    check_found(dataset_of(tmp_path, THREE_DOCS, THREE_QUERIES, "1\tD1\t1\n2\td2\t1\n"), files)
 
 
 def test_prompts_without_judgements_and_without_a_relevant_document_are_left_out_and_named(tmp_path: Path) -> None:

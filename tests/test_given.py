@@ -27,6 +27,7 @@ from hypothesis import given as draw
 from hypothesis import strategies as st
 
 import harness
+from harness import given as made_elsewhere
 from harness import record
 from harness.blocks import GivenVectors
 from harness.cli import run
@@ -1157,6 +1158,79 @@ def test_parquet_without_its_library_says_what_to_install(
         harness.tune(write_config(semantic={"vectors": block}))
 
 
+# --- finds of benchmarks/fuzz.py ------------------------------------------------------------------------------------
+
+
+def test_what_a_library_says_of_a_broken_file_is_plain_text(made: Made, workdir: Path) -> None:
+    """Of Parquet: a byte of the file in the library's words, and an id that is no UTF-8."""
+    table = write_table(workdir / "d.parquet", list(made.doc_ids), list(made.documents))
+    block = GivenVectors(**as_npy(made, workdir, documents=table, document_ids=None))
+    good, finds = Path(table).read_bytes(), set()
+    end = len(good) - 8
+    footer = end - int.from_bytes(good[end : end + 4], "little")
+    for place in range(footer, end):  # each byte of what describes the columns
+        Path(table).write_bytes(good[:place] + b"\x0f" + good[place + 1 :])
+        with contextlib.suppress(HarnessError):
+            try:
+                read_given_vectors(block, made.dataset, normalize=True)
+            except HarnessError as error:
+                finds |= set(str(error))
+                raise
+    assert finds and all(character.isprintable() for character in finds - {"\n"})
+    broken = good.replace(b"apple", b"\xffpple")
+    assert broken != good
+    Path(table).write_bytes(broken)
+    with pytest.raises(HarnessError, match=r"d\.parquet: must be a Parquet file, got: "):
+        read_given_vectors(block, made.dataset, normalize=True)
+
+
+def test_an_array_of_python_2_is_refused_without_a_word_of_numpys(made: Made, workdir: Path) -> None:
+    header = b"{'descr': '<f8', 'fortran_order': False, 'shape': (3L,), }".ljust(117) + b"\n"
+    (workdir / "old.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + bytes(24))
+    block = GivenVectors(**as_npy(made, workdir, documents="old.npy"))
+    with pytest.raises(HarnessError, match=r"old\.npy: must hold one row of real numbers for each vector, got shape \(3,\)"):
+        read_given_vectors(block, made.dataset, normalize=True)
+
+
+def test_lengths_whose_products_no_single_precision_holds(made: Made, workdir: Path) -> None:
+    block = GivenVectors(**as_npy(made, workdir, queries=write_npy(workdir / "huge.npy", made.queries * 3e37)))
+    with pytest.raises(
+        HarnessError, match=r"huge\.npy: vectors must have lengths up to 1e\+18 where semantic\.normalize is false"
+    ):
+        read_given_vectors(block, made.dataset, normalize=False)
+    assert read_given_vectors(block, made.dataset, normalize=True)[1] == pytest.approx(made.queries, abs=1e-6)
+
+
+# --- scores below 0 -------------------------------------------------------------------------------------------------
+
+
+def test_theoretical_beside_a_run_with_negative_scores_is_refused(write_config: Write, workdir: Path, made: Made) -> None:
+    """0 is the lowest keyword score to that fusion; logarithms of probabilities are all below it."""
+    lines = [line.split() for line in Path(made.run("keyword")).read_text().splitlines()]
+    shifted = "".join(f"{q} Q0 {d} {rank} {float(score) - 1e3!r} x\n" for q, _, d, rank, score, _ in lines)
+    (workdir / "below.trec").write_text(shifted)
+    keyword = {"run": "below.trec"}
+    both = {"semantic_weight": {"low": 0, "high": 1}, "fusion": ["minmax", "theoretical"]}
+    said = r"keyword\.run: must have no score below 0 beside the fusion theoretical, .* got -.* for '.*' and the prompt 'q01'"
+    for number, changes in enumerate(
+        ({"search": {"trials": 2, "space": both}}, {"fusion": "theoretical"}, {"current": {"fusion": "theoretical"}})
+    ):
+        space = {"search": {"trials": 2, "space": WEIGHT}}
+        config = write_config(name=f"n{number}", keyword=keyword, **{**space, **changes})
+        for command in (harness.tune, harness.check):
+            with pytest.raises(HarnessError, match=said):
+                command(config)
+    plain = write_config(name="plain", keyword=keyword, search={"trials": 2, "space": WEIGHT})
+    harness.tune(plain)  # minmax does not mind
+    (workdir / "w.yaml").write_text("fusion: theoretical\n")
+    for call in (harness.evaluate, harness.profile):
+        with pytest.raises(HarnessError, match=said):
+            call(plain, weights="w.yaml")
+    with pytest.raises(HarnessError, match=said):
+        harness.search(plain, PROMPTS["q01"][0], weights="w.yaml")
+    harness.tune(write_config(name="above", keyword={"run": made.run("keyword")}, search={"trials": 2, "space": both}))
+
+
 # --- the examples ---------------------------------------------------------------------------------------------------
 
 
@@ -1198,3 +1272,62 @@ def test_the_page_shows_the_commands_that_the_examples_name() -> None:
     assert make in page and make in (ROOT / "configs/examples/vectors.yaml").read_text()
     assert all(f"$ python -m harness tune configs/examples/{name}.yaml" in page for name in ("runs", "vectors"))
     assert "python -m harness tune configs/reference.yaml" in (ROOT / "configs/examples/runs.yaml").read_text()
+
+
+# --- many vectors -----------------------------------------------------------------------------------------------------
+
+
+def matrix_of(vectors: Any) -> made_elsewhere.Matrix:
+    return made_elsewhere.Matrix("v.npy", "ids.txt", tuple(f"d{i}" for i in range(len(vectors))), vectors)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize("normalize", [True, False])
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_blocks_of_any_size_take_the_same(size: int, normalize: bool, kind: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    vectors = np.random.default_rng(1).standard_normal((9, 4)).astype(kind)
+    rows = [4, -1, 0, 8, 7, -1, 2]
+    monkeypatch.setattr(made_elsewhere, "CHECKED_TOGETHER", size)
+    problems = Problems()
+    taken, (low, high) = made_elsewhere._take(matrix_of(vectors), rows, normalize, problems)
+    assert problems.lines == []
+    assert (taken.dtype, taken.shape) == (np.float32, (7, 4))
+    used = vectors[[4, 0, 8, 7, 2]].astype(np.float32)
+    norms = np.sqrt((used.astype(np.float64) ** 2).sum(axis=1))
+    assert (low, high) == (norms.min(), norms.max())
+    expected = (used / norms[:, None]).astype(np.float32) if normalize else used
+    assert np.array_equal(taken[[0, 2, 3, 4, 6]], expected)
+    assert not taken[[1, 5]].any()
+
+
+def test_unit_vectors_in_the_order_of_the_ids_stay_where_they_lie(tmp_path: Path) -> None:
+    vectors = np.eye(5, dtype=np.float32)
+    np.save(tmp_path / "v.npy", vectors)
+    mapped = np.load(tmp_path / "v.npy", mmap_mode="r")
+    taken, _ = made_elsewhere._take(matrix_of(mapped), range(5), True, Problems())
+    assert np.shares_memory(taken, mapped)
+    for rows in ([1, 0, 2, 3, 4], [0, 1, 2, 3], [0, 1, 2, 3, -1]):
+        taken, _ = made_elsewhere._take(matrix_of(mapped), rows, True, Problems())
+        assert not np.shares_memory(taken, mapped)
+
+
+def test_a_vector_that_is_not_finite_is_named_beside_missing_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(made_elsewhere, "CHECKED_TOGETHER", 3)
+    vectors = np.ones((6, 2), dtype=np.float32)
+    vectors[4, 1], vectors[1, 0] = np.nan, np.inf
+    problems = Problems()
+    made_elsewhere._take(matrix_of(vectors), [0, -1, -1, 4, -1, 1, 5], True, problems)
+    assert problems.lines == ["v.npy: vectors must be finite, got NaN or infinity for 'd4', 'd1'"]
+
+
+def test_a_file_is_hashed_once_until_it_changes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path, digests = tmp_path / "v.npy", []
+    path.write_bytes(b"one")
+    digest = made_elsewhere.hashlib.file_digest
+    monkeypatch.setattr(made_elsewhere.hashlib, "file_digest", lambda *args: digests.append(1) or digest(*args))
+    assert hash_file(path) == hash_file(path)
+    assert len(digests) == 1
+    before = hash_file(path)
+    path.write_bytes(b"another")
+    assert hash_file(path) != before
+    assert len(digests) == 2

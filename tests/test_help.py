@@ -144,6 +144,8 @@ def test_the_examples_run(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
+    if words == ("work",):
+        pytest.skip("needs a server: tests/test_workers.py runs them")
     shutil.copytree(small_hybrid, tmp_path / "place", symlinks=True)
     monkeypatch.chdir(tmp_path / "place")
     for example in examples_of(help_of(words)):

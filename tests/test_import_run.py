@@ -16,7 +16,8 @@ from hypothesis import strategies as st
 
 import harness
 from harness.cli import run
-from harness.commands.import_run import count_lowered, count_ties
+from harness.commands.import_run import count_lowered, count_ties, import_run
+from harness.errors import HarnessError
 from harness.files import read_run
 from harness.record import strictly_decreasing
 
@@ -486,3 +487,23 @@ def test_text_from_a_response_cannot_steer_the_terminal(place: Path, capsys: pyt
     (place / "r.jsonl").write_text(lines(named("q1", ("a", 1)), named("q\x1b[31m2")))
     assert run(["import-run", "r.jsonl", "--out", "out.trec"]) == 0
     assert "\x1b" not in capsys.readouterr().out
+
+
+def test_an_error_that_cannot_be_printed_is_escaped(tmp_path: Path) -> None:
+    """A find of benchmarks/fuzz.py."""
+    path = tmp_path / "r.jsonl"
+    path.write_text(json.dumps({"query_id": "q1", "response": {"error": {"type": "x", "reason": "a\nb\x08"}}}) + "\n")
+    with pytest.raises(HarnessError) as refused:
+        import_run(path, out=tmp_path / "out.trec")
+    said = r"must be a search that went well, got the error x: a\nb\x08; repeat it"
+    assert refused.value.problems == (f"{path}:1: {said}",)
+
+
+def test_keys_that_cannot_be_printed_are_escaped(tmp_path: Path) -> None:
+    """A find of benchmarks/fuzz.py."""
+    path = tmp_path / "r.jsonl"
+    path.write_text(json.dumps({"query_id": "q1", "a\nb": 1}) + "\n")
+    with pytest.raises(HarnessError) as refused:
+        import_run(path, out=tmp_path / "out.trec")
+    (line,) = refused.value.problems
+    assert r"got the keys query_id, a\nb" in line and line.isprintable()

@@ -236,6 +236,7 @@ def test_the_config_loads_with_what_the_garden_calls_for(data: Path) -> None:
         "qrels": "my data/qrels.tsv",
         "unmatched": "refuse",
         "split": None,
+        "relevance": "document",
     }
     assert (config.objective, config.keyword.analyzer) == (["nDCG@10"], "english")  # grades 1 and 2
     assert config.search.space["top_k"] == {"low": 1, "high": 10}  # one relevant document in the median

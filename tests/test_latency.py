@@ -75,7 +75,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> dict[str, int]:
 
         return counted
 
-    monkeypatch.setattr(latency, "rank_keyword", count("keyword", latency.rank_keyword))
+    monkeypatch.setattr(latency.keyword, "rank", count("keyword", latency.keyword.rank))
     monkeypatch.setattr(latency.semantic, "search_vectors", count("semantic", latency.semantic.search_vectors))
     return counts
 

@@ -172,7 +172,7 @@ def test_one_prompt_and_a_curve_that_is_flat_are_drawn_too(write_config: Write, 
     corpus = [{"_id": doc, "title": title, "text": text} for doc, (title, text) in DOCUMENTS.items()]
     (folder / "corpus.jsonl").write_text("".join(json.dumps(d) + "\n" for d in corpus))
     (folder / "queries.jsonl").write_text(json.dumps({"_id": "q08", "text": PROMPTS["q08"][0]}) + "\n")
-    (folder / "qrels.tsv").write_text("q08\tno such document\t1\n")
+    (folder / "qrels.tsv").write_text("q08\tno such document\t1\nq08\tfence\t0\n")
     collection = {
         name: str(folder / f"{name}.{end}") for name, end in (("corpus", "jsonl"), ("queries", "jsonl"), ("qrels", "tsv"))
     }

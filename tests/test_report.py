@@ -456,7 +456,7 @@ BESIDE = ["manifest.json", "to_judge.csv", "per_query.csv", "profile.csv", "weig
 DAMAGE: dict[str, Callable[[bytes], bytes | None]] = {
     "missing": lambda data: None,
     "empty": lambda data: b"",
-    "half": lambda data: data[: len(data) // 2],
+    "half": lambda data: data[: max(data.find(b":", len(data) // 2), len(data) // 2)],  # within a key, where there are any
     "bytes": lambda data: b"\xff\xfe\x00\x80" + data,
     "a list": lambda data: b"[1, 2, 3]\n",
     "NaN": lambda data: re.sub(rb"\b0\.\d+", b"NaN", data),

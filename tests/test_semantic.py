@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +13,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from harness import semantic
 from harness.analyzers import analyze_simple
 from harness.blocks import PACKAGED_MODEL, Semantic
 from harness.errors import HarnessError
 from harness.files import read_corpus
+from harness.progress import Silence
 from harness.semantic import (
     Encoded,
     Model,
@@ -541,3 +543,45 @@ def test_without_normalisation_the_vectors_keep_the_models_own_length(model: Any
     one = encode(model, DOCUMENTS[:2], "document", Semantic(normalize=False))
     other = encode(model, DOCUMENTS[:2], "document", Semantic(normalize=True))
     assert np.abs(one.vectors - other.vectors).max() < 1e-6
+
+
+# --- vectors in blocks ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("rows", [None, np.arange(3, 90, dtype=np.int32)])
+@pytest.mark.parametrize("size", [1, 7, 64])
+def test_blocks_of_any_size_find_the_same(size: int, rows: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also from a file that is mapped into memory, and where equal documents lie in different blocks."""
+    documents, queries = draw_unit(90, 6, seed=31), draw_unit(5, 6, seed=32)
+    documents[[10, 40, 80]] = documents[3]
+    documents[60:75] = queries[0]
+    expected, _ = rank_semantic(documents, queries, depth=9, rows=rows)
+    np.save(tmp_path / "vectors.npy", documents)
+    monkeypatch.setattr(semantic, "SEARCHED_TOGETHER", size)
+    monkeypatch.setattr(semantic, "MARGIN", 2)
+    steps: list[int] = []
+
+    class Seen(Silence):
+        @contextlib.contextmanager
+        def __call__(self, description: str, total: int) -> Iterator[Callable[[int], None]]:
+            assert (description, total) == ("semantic search", 90 if rows is None else 87)
+            yield steps.append
+
+    found, _ = rank_semantic(np.load(tmp_path / "vectors.npy", mmap_mode="r"), queries, depth=9, rows=rows, progress=Seen())
+    assert np.array_equal(found.rows, expected.rows)
+    assert np.array_equal(found.scores, expected.scores)
+    assert sum(steps) == (90 if rows is None else 87), "each vector counts once, however often ties ask again"
+    assert expected.rows[0].tolist() == list(range(60, 69))
+
+
+def test_an_exact_search_copies_no_vectors() -> None:
+    documents = draw_unit(50, 4, seed=33)
+    assert np.shares_memory(semantic.build_vector_index(documents).searched, documents)
+
+
+def test_vectors_that_are_not_finite_are_seen_in_any_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(semantic, "SEARCHED_TOGETHER", 3)
+    vectors = draw_unit(8, 4, seed=34)
+    assert semantic.is_finite(vectors)
+    vectors[7, 2] = np.nan
+    assert not semantic.is_finite(vectors)

@@ -648,7 +648,9 @@ def handbook(tmp_path_factory: pytest.TempPathFactory, cache: Path) -> Iterator[
     vector_of = dict(zip(texts, encoded.vectors, strict=True))
     load, encode = semantic.load_model, semantic.encode
 
-    def known(loaded: Any, wanted: Sequence[str], kind: semantic.Kind, options: Any, progress: Progress) -> semantic.Encoded:
+    def known(
+        loaded: Any, wanted: Sequence[str], kind: semantic.Kind, options: Any, progress: Progress, *_: Any
+    ) -> semantic.Encoded:
         if kind == "query" and set(wanted) <= set(vector_of):
             return replace(encoded, vectors=np.stack([vector_of[text] for text in wanted]))
         return encode(load(semantic.find_model(options), options), wanted, kind, options, progress)

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from harness import semantic, traps
-from harness.collection import Parts, Source, find_places, join_parts, read_parts
-from harness.config import Config, HeldOutFiles, load_config
+from harness.candidates import merge_lists
+from harness.collection import Parts, Source, check_found, find_places, join_parts, read_parts
+from harness.config import Config, HeldOutFiles, load_config, permit_code
+from harness.embedder import find_embedder
+from harness.fields import with_titles
 from harness.files import read_run_lines
-from harness.given import read_given_run, read_given_vectors
+from harness.given import cut_lists, read_given_run, read_given_vectors
 from harness.ids import encode_ids
 from harness.inference import FEWEST_DIFFERING
 from harness.languages import say_unfit
-from harness.live import take_ids
+from harness.live import take_ids, with_list
 from harness.notebook import Rows, Shown
-from harness.prepare import split_held_out, warn_of_data, warn_of_engine, warn_of_space
+from harness.prepare import data_files, refuse_below_zero, split_held_out, warn_of_data, warn_of_engine, warn_of_space
 from harness.progress import Progress, Silence
 from harness.retrieve import TINY_CORPUS, say_tiny
 from harness.space import count_points, count_settings
 from harness.splits import number_units
+from harness.traffic import count_units, effective_number, has_weights, heaviest, say_uneven, weights_of
 from harness.traps import DOCUMENT, HELD_OUT, JUDGEMENT, PROMPT, Example, Ref
-from harness.types import Dataset, Query
+from harness.types import Dataset, Query, RankedLists
 
 FEW_PROMPTS = 25  # independent ones: below, only a large gain can be proved
 MOST_EXAMPLES = 5  # of a note
@@ -110,31 +115,41 @@ class Read:
         return max(self.config.measures.relevance_threshold, 1)
 
 
-def check(config: Config | str | Path, *, progress: Progress | None = None) -> Check:
+def check(config: Config | str | Path, *, allow_code: bool = False, progress: Progress | None = None) -> Check:
     """What there is to know of a config and its data; nothing is built, written or downloaded.
 
-    HarnessError where `tune` would refuse them. The notes hold what is allowed and deserves a look.
+    A live engine is asked for one prompt, with its vector where the statement wants it; `allow_code` is leave to run the
+    config's embedder for that. HarnessError where `tune` would refuse them, SurroundingsError where a server fails. The notes
+    hold what is allowed and deserves a look.
     """
     progress = progress or Silence()
-    data = read_all(load_config(config), progress)
+    loaded = load_config(config)
+    if loaded.live is not None and loaded.live.wants_vectors:
+        loaded = permit_code(loaded, allow_code=allow_code)
+    data = read_all(loaded, progress)
+    live = ask_server(data, progress)
     tokens = count_tokens(data, progress)
-    n_units = len(set(number_units([query.cluster for query in data.tuned])))
+    n_units = count_units(number_units([query.cluster for query in data.tuned]), weights_of(data.tuned))
     facts = {
         "collection": count_collection(data),
         "independent_prompts": n_units,
         **describe_labels(data),
         "groups": dict(sorted(Counter(query.group for query in data.dataset.queries if query.group).items())),
         "clusters": describe_clusters(data.dataset.queries),
+        **({"weights": describe_shares(data.tuned)} if has_weights(data.tuned) else {}),
         "words": describe_words(data),
         "tokens": tokens.facts,
         "space": describe_space(data.config),
+        **live.facts,
     }
     found = [
         *find_holes(data),
         *find_same_prompts(data),
+        *find_uneven_weights(data),
         *find_copies(data),
         *find_id_traps(data),
         *tokens.found,
+        *live.found,
         *find_analyzer(data),
         *find_in_config(data.config),
     ]
@@ -145,15 +160,18 @@ def check(config: Config | str | Path, *, progress: Progress | None = None) -> C
 
 def read_all(config: Config, progress: Progress) -> Read:
     """Config and data as `tune` reads them; HarnessError as there, and for a model or an index that is none."""
-    files = config.collection.files()
+    files = data_files(config)
     parts = read_parts(files, progress)
-    dataset = join_parts(parts, files, config.measures.relevance_threshold)
+    dataset = with_titles(join_parts(parts, files, config.measures.relevance_threshold), files.corpus, config.keyword)
+    check_found(dataset, files)
     if files.corpus is None:
         dataset = take_ids(dataset, set(dataset.doc_ids))  # those that the labels name
     tuned, held_out = split_held_out(config, dataset)
     encode_ids([*(query.query_id for query in tuned.queries), *dataset.doc_ids])
-    if config.encodes:
-        semantic.locate_model(config.semantic)
+    if config.encodes and config.semantic.embedder is not None:
+        find_embedder(config.semantic.embedder)
+    for params in config.indexes if config.encodes and config.semantic.embedder is None else ():
+        semantic.locate_model(config.at_index(params).semantic)
     if config.searches_vectors:
         semantic.check_index(config.semantic.index)
     check_given(config, tuned)
@@ -164,7 +182,10 @@ def check_given(config: Config, dataset: Dataset) -> None:
     """HarnessError where a run or vectors from elsewhere cannot serve these prompts; nothing is kept of them."""
     for side, run in (("keyword", config.keyword.run), ("semantic", config.semantic.run)):
         if run is not None and config.collection.corpus is not None:
-            read_given_run(Path(run), dataset, side)
+            lists = cut_lists(read_given_run(Path(run), dataset, side).lists, config.deepest)
+            if side == "keyword":
+                nothing = RankedLists(np.full_like(lists.rows[:, :1], -1), np.full_like(lists.scores[:, :1], np.nan))
+                refuse_below_zero(config, dataset, merge_lists(lists, nothing), None)
         elif run is not None:
             read_run_lines(Path(run))
     if config.semantic.vectors is not None and config.collection.corpus is not None:
@@ -223,6 +244,17 @@ def describe_clusters(queries: Sequence[Query]) -> dict[str, Any]:
     """How many clusters there are, and how many prompts they have; empty without clusters."""
     sizes = Counter(query.cluster for query in queries if query.cluster)
     return {"clusters": len(sizes), "prompts_per_cluster": spread(sizes.values())} if sizes else {}
+
+
+def describe_shares(queries: Sequence[Query]) -> dict[str, float]:
+    """The weights of the prompts to tune on: their sum, their effective number, the largest share, and how many are 0."""
+    weights = weights_of(queries)
+    return {
+        "sum": float(weights.sum()),
+        "effective_prompts": effective_number(weights),
+        "largest_share": float(weights.max() / weights.sum()),
+        "zero": int((weights == 0).sum()),
+    }
 
 
 def describe_words(data: Read) -> dict[str, dict[str, float]]:
@@ -294,6 +326,53 @@ def count_tokens(data: Read, progress: Progress) -> Tokens:
     return Tokens(facts, tuple(item for item in found if item.examples or item.name == "query_prompt"))
 
 
+# A live engine
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a live engine answered: facts for `to_dict` (nothing where the config names none), and findings."""
+
+    facts: dict[str, Any]
+    found: tuple[Found, ...] = ()
+
+
+def ask_server(data: Read, progress: Progress) -> Asked:
+    """Each statement's list for the first used prompt; errors as those of `tune`."""
+    config, prompt = data.config, data.tuned[0]
+    if config.live is None:
+        return Asked({})
+    found: list[Found] = []
+    hub = config.live.wants_vectors and config.encodes and config.semantic.embedder is None
+    if hub and semantic.locate_model(config.semantic) is None:
+        found.append(
+            Found(
+                "live_not_asked",
+                f"live.semantic was not asked: the prompt's vector needs the model {config.semantic.model}, which is no folder,"
+                " and nothing is downloaded to look",
+            )
+        )
+        config = config.model_copy(update={"live": config.live.model_copy(update={"semantic": None})})
+    facts: dict[str, Any] = {"prompt": prompt.query_id, "depth": config.deepest}
+    with tempfile.TemporaryDirectory(prefix="harness-check-") as place:  # nothing stays of the prompt's vector
+        config = config.model_copy(update={"cache": place})
+        one = replace(data.dataset, queries=(prompt,))
+        answered = with_list(config, one, prompt, 0, progress, depth=config.deepest).fetched
+    for side, fetched in answered.items():
+        hits = len(fetched.lists[prompt.query_id])
+        facts |= {**fetched.server, side: {"hits": hits, "seconds": fetched.seconds[0]}}
+        if hits < config.deepest and (side == "semantic" or not hits):
+            found.append(
+                Found(
+                    "live_short",
+                    f"live.{side} gives {hits} of {config.deepest} documents for the prompt {prompt.query_id!r}: the depth is no"
+                    " more than the lists hold",
+                    [(_ref(data, prompt),)],
+                )
+            )
+    return Asked({"live": facts}, tuple(found))
+
+
 # What deserves a look
 
 
@@ -331,7 +410,7 @@ def find_holes(data: Read) -> list[Found]:
 
 
 def _single_relevant(data: Read) -> list[Found]:
-    relevant = data.dataset.qrels.relevant(data.threshold).sum(axis=1)
+    relevant = data.dataset.qrels.count_relevant(data.threshold)
     single, n = int((relevant == 1).sum()), relevant.size
     if single * 2 <= n:
         return []
@@ -371,6 +450,14 @@ def find_same_prompts(data: Read) -> list[Found]:
             ),
         ]
     )
+
+
+def find_uneven_weights(data: Read) -> list[Found]:
+    """Whether few prompts carry every mean, and which."""
+    said = say_uneven(data.tuned)
+    if said is None:
+        return []
+    return [Found("uneven_weights", said, [(_ref(data, data.tuned[i]),) for i in heaviest(data.tuned)])]
 
 
 def _refs(group: Sequence[Query]) -> Example:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -63,7 +63,7 @@ class Evaluation(Shown):
         systems = {}
         for system in self.systems:
             named = {**system.scores, **dict(zip(("objective", "objective_2"), system.objective, strict=False))}
-            intervals = {name: mean_interval(scores, self.units) for name, scores in named.items()}
+            intervals = {name: mean_interval(scores, self.units, traffic=system.traffic) for name, scores in named.items()}
             systems[system.name] = {
                 **system.means(),
                 "intervals": {name: list(pair) for name, pair in intervals.items() if pair is not None},
@@ -76,7 +76,7 @@ class Evaluation(Shown):
             "systems": systems,
             "warnings": list(self.warnings),
             **({"latency": self.latency} if self.latency is not None else {}),
-            "definitions": record.describe_measures(self.config),
+            "definitions": record.describe_measures(self.config, weighted="effective_queries" in self.collection),
         }
 
 
@@ -86,15 +86,17 @@ def evaluate(
     weights: str | Path | None = None,
     runs: Sequence[str | Path] = (),
     ties: str = "doc_id",
+    allow_code: bool = False,
     progress: Progress | None = None,
 ) -> Evaluation:
     """The setting of a weights file (or of the config) or foreign runs, and the baselines at the same top_k.
 
     The search of the setting is timed, and kept in the study's timings.json where there is a study of the config's name. `ties`
-    says how a run's equal scores are ordered (`harness.files.read_run`). HarnessError for wrong input.
+    says how a run's equal scores are ordered (`harness.files.read_run`); `allow_code` is leave to run the config's embedder.
+    HarnessError for wrong input.
     """
     progress = progress or Silence()
-    config = load_config(config)
+    config = load_config(config, allow_code=allow_code)
     if ties not in RUN_TIES:
         raise HarnessError(f"--ties: must be one of {', '.join(RUN_TIES)}, got {ties!r}")
     if weights is not None and runs:
@@ -120,6 +122,7 @@ def evaluate(
             objectives=config.objectives,
             top_k=params.top_k,
             cutoffs=config.report_at,
+            traffic=prepared.hybrid.traffic,
         )
         for name, ranking, _ in foreign
     ]
@@ -128,8 +131,12 @@ def evaluate(
     latency, kept_in = None, None
     if not runs and not config.given_lists:
         searched = "weights" if weights is not None else "config"
-        timed = {name: settings[name] for name in ("keyword", "semantic", searched)}
-        latency = measure(build_indexes(dataset, config, progress), timed, searched, config)
+        timed = {
+            name: replace(settings[name], **{name: getattr(params, name) for name in config.indexed})
+            for name in ("keyword", "semantic", searched)
+        }
+        indexes = build_indexes(dataset, config, progress, params)
+        latency = measure(indexes, timed, searched, config.at_index(params))
         kept_in = record.keep_timings(record.folder_of(config.name), latency)
     collection = record.summarize_collection(dataset)
     return Evaluation(config, params.top_k, collection, units, tuple(systems), tuple(said), latency, kept_in)

@@ -12,6 +12,7 @@ from harness.exports import EXPORTS, Setting
 from harness.files import write_text
 from harness.folder import Stored, read_study, setting_of
 from harness.parity import fixture_files, make_fixture
+from harness.types import Params
 
 MOST_DIMENSIONS = 1_000_000
 PLAIN = ("json", "yaml")  # the setting under the rules that it was tuned under, for any program
@@ -49,21 +50,26 @@ def export(study: str | Path, *, to: str, setting: str = "recommended", parity: 
         study=stored.config.name,
         params=params,
         engine=target,
-        keyword=describe_keyword(stored, params.k1, params.b),
-        semantic=describe_semantic(stored),
-        dimension=dimension_of(stored),
+        keyword=describe_keyword(stored, params),
+        semantic=describe_semantic(stored, params),
+        dimension=dimension_of(stored, params),
         notes=(f"this is the setting called {setting}{describe_decision(stored, setting)}", *notes),
     )
     text = EXPORTS[to](made)
     return Export(text, made, write_parity(made, to, text, Path(parity)) if parity is not None else None)
 
 
-def describe_keyword(stored: Stored, k1: float, b: float) -> str:
+def describe_keyword(stored: Stored, params: Params) -> str:
     """What made the keyword lists, in words."""
-    keyword = stored.config.keyword
+    keyword = stored.config.at_index(params).keyword
     if stored.config.list_source("keyword") is not None:
         return describe_source(stored, "keyword")
-    return f"BM25 ({keyword.variant}, k1 {k1:g}, b {b:g}, analyzer {keyword.analyzer}) over title and text"
+    over = "title and text"
+    if keyword.fields is not None:
+        over = " and ".join(f"{name} ({weight} times)" for name, weight in keyword.fields if weight)
+    chunks = f", chunks of at most {params.chunk_size}" if params.chunk_size else ""
+    chunks += f" with an overlap of {params.chunk_overlap}" if params.chunk_overlap else ""
+    return f"BM25 ({keyword.variant}, k1 {params.k1:g}, b {params.b:g}, analyzer {keyword.analyzer}) over {over}{chunks}"
 
 
 def describe_source(stored: Stored, side: str) -> str:
@@ -72,24 +78,28 @@ def describe_source(stored: Stored, side: str) -> str:
     return f"the statement {source} of the study's config" if source == f"live.{side}" else "the run that the study was given"
 
 
-def describe_semantic(stored: Stored) -> str:
+def describe_semantic(stored: Stored, params: Params) -> str:
     """What made the semantic lists, in words."""
-    semantic = stored.config.semantic
+    semantic = stored.config.at_index(params).semantic
     if stored.config.list_source("semantic") is not None:
         return describe_source(stored, "semantic")
     product = "cosine" if semantic.normalize else "inner product"
-    what = "the vectors that the study was given" if semantic.vectors is not None else semantic.model
+    what = "the vectors that the study was given" if semantic.vectors is not None else semantic.embedder or semantic.model
     return f"the {product} of {what} (index {semantic.index})"
 
 
-def dimension_of(stored: Stored) -> int | None:
-    """The dimension of the study's vectors; None where lists were given in their place."""
+def dimension_of(stored: Stored, params: Params) -> int | None:
+    """The dimension of the vectors of this setting; None where lists were given in their place."""
     if not stored.config.searches_vectors and not (stored.config.live is not None and stored.config.live.wants_vectors):
         return None
     where = stored.folder / "summary.json"
     try:
-        dimension = stored.summary["index"]["semantic"]["dimension"]
-    except (KeyError, TypeError):
+        facts = stored.summary["index"]
+        if params.index != stored.config.base.index:
+            named = {name: getattr(params, name) for name in stored.config.indexed}
+            facts = next(other for other in stored.summary["indexes"] if other["params"] == named)
+        dimension = facts["semantic"]["dimension"]
+    except (KeyError, TypeError, StopIteration):
         raise HarnessError(f"{where}: must have index.semantic.dimension, got none; run tune again") from None
     if type(dimension) is not int or not 0 < dimension <= MOST_DIMENSIONS:
         raise HarnessError(f"{where}: index.semantic.dimension must be a whole number of at least 1, got {dimension!r:.40}")

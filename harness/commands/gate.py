@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from harness.measures import Judgements, Measure, Ranking, score_queries
 from harness.prepare import Prepared
 from harness.progress import Progress
 from harness.splits import make_rng
+from harness.traffic import column_means, of_rows, weighted_mean
 from harness.types import Candidates, Dataset, FloatArray, IntArray, Params, Qrels
 from harness.values import is_number
 
@@ -43,12 +44,14 @@ class Check:
 @dataclass(frozen=True)
 class Side:
     """What is known of one side, now or then: the prompts and their judgements, the deployed setting's ranking on them, and
-    the hybrid search (None for a production run, which brings its ranking alone)."""
+    the hybrid search (None for a production run, which brings its ranking alone). `traffic` is what each prompt counts; today's
+    prompts of weight 0 are not here."""
 
     query_ids: tuple[str, ...]
     judgements: Judgements
     ranking: Ranking
     hybrid: Hybrid | None
+    traffic: FloatArray | None = None
 
     def scores(self, measure: Measure, top_k: int) -> FloatArray:
         """Each prompt's score on the list as cut at top_k."""
@@ -89,8 +92,8 @@ def check_quality(asked: Asked) -> Check:
     top_k, name = asked.params.top_k, str(asked.measure.at(asked.params.top_k))
     now, then = asked.now.scores(asked.measure, top_k), asked.then.scores(asked.measure, top_k)
     then = then - optimism_of(asked) if not shared_all(asked) else then
-    change, now, then = compare_sides(asked, now, then)
-    numbers = {"now": float(now.mean()), "then": float(then.mean()), **describe_change(change)}
+    change, mean_now, mean_then = compare_sides(asked, now, then)
+    numbers = {"now": mean_now, "then": mean_then, **describe_change(change)}
     return judge_change("quality", change, numbers, name, "fallen", asked)
 
 
@@ -99,8 +102,8 @@ def check_judgements(asked: Asked) -> Check:
     top_k = asked.params.top_k
     measure = Measure("Judged", top_k)
     now, then = asked.now.scores(measure, top_k), asked.then.scores(measure, top_k)
-    change, now, then = compare_sides(asked, now, then)  # of judged ones: a fall is the harm
-    numbers = {"now": 1 - float(now.mean()), "then": 1 - float(then.mean()), **describe_change(change, sign=-1)}
+    change, mean_now, mean_then = compare_sides(asked, now, then)  # of judged ones: a fall is the harm
+    numbers = {"now": 1 - mean_now, "then": 1 - mean_then, **describe_change(change, sign=-1)}
     what = f"the share of unjudged results among the first {top_k}"
     return judge_change("judgements", change, numbers, what, "grown", asked, sign=-1)
 
@@ -110,15 +113,29 @@ def shared_all(asked: Asked) -> bool:
     return asked.shared[0].size == len(asked.now.query_ids)
 
 
-def compare_sides(asked: Asked, now: FloatArray, then: FloatArray) -> tuple[Change, FloatArray, FloatArray]:
-    """In pairs where every prompt was in the study, else the new prompts against all recorded ones; and what was compared."""
+def compare_sides(asked: Asked, now: FloatArray, then: FloatArray) -> tuple[Change, float, float]:
+    """In pairs where every prompt was in the study, else the new prompts against all recorded ones; and the two means.
+
+    Pairs count by today's weights, two samples each by their own.
+    """
     rows_now, rows_then = asked.shared
+    traffic = asked.now.traffic
     if rows_now.size == len(now):
-        return compare_pairs(now, then[rows_then], asked.units), now, then[rows_then]
+        then = then[rows_then]
+        return compare_pairs(now, then, asked.units, traffic), weighted_mean(now, traffic), weighted_mean(then, traffic)
     new = np.setdiff1d(np.arange(len(now)), rows_now)
-    units = np.unique(asked.units[new], return_inverse=True)[1].astype(np.int32)
-    change = compare_samples(now[new], then, units, asked.then_units, asked.rng, level=LEVEL / ON_NEW_PROMPTS)
-    return change, now[new], then
+    units, traffic = np.unique(asked.units[new], return_inverse=True)[1].astype(np.int32), of_rows(traffic, new)
+    change = compare_samples(
+        now[new],
+        then,
+        units,
+        asked.then_units,
+        asked.rng,
+        level=LEVEL / ON_NEW_PROMPTS,
+        now_traffic=traffic,
+        then_traffic=asked.then.traffic,
+    )
+    return change, weighted_mean(now[new], traffic), weighted_mean(then, asked.then.traffic)
 
 
 def optimism_of(asked: Asked) -> float:
@@ -181,7 +198,7 @@ def check_alternatives(asked: Asked) -> Check:
         labels, scores = rivals(asked, asked.now.hybrid, curve=True)
     what = f"the deployed weight {params.semantic_weight:.4g}" if asked.now.hybrid is not None else "the run"
     gains = scores - deployed[:, None]
-    rival = find_rival(gains, asked.units, asked.rng)
+    rival = find_rival(gains, asked.units, asked.rng, asked.now.traffic)
     level = LEVEL / ON_NEW_PROMPTS
     if rival is None or rival.p_value > level:
         numbers = {} if rival is None else {"leads": labels[rival.index], "gain": rival.gain, "p_value": rival.p_value}
@@ -214,12 +231,27 @@ def rejudge(asked: Asked, rows_then: IntArray) -> Hybrid:
     known = {row: row_of.get(ids[row], len(recorded.dataset.doc_ids) + row) for row in np.unique(today.rows) if row >= 0}
     rows = np.asarray([[known.get(row, -1) for row in line] for line in today.rows], dtype=np.int32).reshape(today.rows.shape)
     order = np.argsort(np.where(rows < 0, np.iinfo(np.int32).max, rows), axis=1, kind="stable")
-    qrels = Qrels(np.take_along_axis(rows, order, axis=1), np.take_along_axis(today.grades, order, axis=1))
+    qrels = Qrels(*(np.take_along_axis(part, order, axis=1) for part in (rows, today.grades, today.sources) if part is not None))
     hybrid = recorded.hybrid
-    candidates = Candidates(*(array[rows_then] for array in vars(hybrid.candidates).values()))
-    conventions = asked.stored.config.measures.conventions()
-    postings = hybrid.postings if rows_then.size == len(hybrid.candidates.rows) else None
-    return Hybrid(candidates, qrels, conventions, hybrid.base, postings, hybrid.engine)
+    whole = rows_then.size == len(hybrid.candidates.rows)
+
+    def of_these(candidates: Candidates) -> Candidates:
+        return Candidates(*(array[rows_then] for array in vars(candidates).values()))
+
+    others = {
+        index: replace(other, candidates=of_these(other.candidates), postings=other.postings if whole else None)
+        for index, other in hybrid.others.items()
+    }
+    return Hybrid(
+        of_these(hybrid.candidates),
+        qrels,
+        asked.stored.config.measures.conventions(),
+        hybrid.base,
+        hybrid.postings if whole else None,
+        hybrid.engine,
+        hybrid.source_of,
+        others,
+    )
 
 
 def rivals(asked: Asked, hybrid: Hybrid | None, *, curve: bool) -> tuple[list[str], FloatArray]:
@@ -242,7 +274,7 @@ def grown(asked: Asked, gain: FloatArray, index: int, rows_then: IntArray, *, cu
     """Whether the rival leads by more than it did when the study was made, on the same prompts."""
     _, scores = rivals(asked, asked.then.hybrid, curve=curve)
     before = scores[rows_then, index] - asked.then.scores(asked.measure, asked.params.top_k)[rows_then]
-    return float((gain - before).mean()) > SAME
+    return weighted_mean(gain - before, asked.now.traffic) > SAME
 
 
 def describe_plateau(asked: Asked, gains: FloatArray, labels: list[str]) -> str:
@@ -250,7 +282,8 @@ def describe_plateau(asked: Asked, gains: FloatArray, labels: list[str]) -> str:
     cells = [i for i, label in enumerate(labels) if label.startswith("weight ")]
     if not cells:
         return ""
-    means = gains[:, cells].mean(axis=0) + float(asked.now.scores(asked.measure, asked.params.top_k).mean())
+    traffic = asked.now.traffic
+    means = column_means(gains[:, cells], traffic) + weighted_mean(asked.now.scores(asked.measure, asked.params.top_k), traffic)
     good = GRID[means >= means.max() - 0.01 * abs(means.max())]
     return f"; the best plateau lies within weights {good.min():.3f} to {good.max():.3f}"
 
@@ -269,7 +302,7 @@ def check_latency(asked: Asked, progress: Progress) -> Check:
         return Check("latency", SKIPPED, "another setting's search was timed: run evaluate with the deployed weights.yaml")
     if known["measured_on"] != this_machine():
         return Check("latency", SKIPPED, "the search was timed on another machine")
-    timed = time_search(build_indexes(asked.dataset, config, progress), asked.params, config)
+    timed = time_search(build_indexes(asked.dataset, config, progress, asked.params), asked.params, config.at_index(asked.params))
     numbers = {"p95": timed["p95"], "p95_then": searched["p95"], "p50": timed["p50"]}
     if is_number(searched.get("p50")):
         numbers["p50_then"] = searched["p50"]

@@ -23,6 +23,7 @@ from harness.files import write_text
 from harness.languages import CJK_SHARE, ENOUGH, Looks, look_at
 from harness.propose import choose_analyzer, choose_cutoffs, choose_objective, choose_top_k
 from harness.splits import number_units
+from harness.traffic import count_units, has_weights, weights_of
 from harness.types import Dataset
 from harness.yamlfile import dump_yaml
 
@@ -123,12 +124,12 @@ def _from_here(folder: Path) -> Path:
 def look_at_data(found: Discovery) -> Seen:
     """What the chosen files hold; HarnessError where `tune` would refuse them."""
     dataset = join_parts(found.parts, found.files, 1)
-    relevant = dataset.qrels.relevant(1).sum(axis=1)
+    relevant = dataset.qrels.count_relevant(1)
     middle = float(np.median(relevant))
     return Seen(
         dataset,
         middle,
-        len(set(number_units([query.cluster for query in dataset.queries]))),
+        count_units(number_units([query.cluster for query in dataset.queries]), weights_of(dataset.queries)),
         look_at(found.parts.texts),
         choose_objective(found.parts.judgements, relevant.tolist()),
         choose_top_k(middle, dataset.counts.documents),
@@ -254,12 +255,13 @@ def _also(fits: Sequence[Fit], what: str) -> str:
 
 
 def _segments(found: Discovery) -> str:
-    """What there is to say of groups and clusters."""
+    """What there is to say of groups, weights and clusters."""
     groups = Counter(query.group for query in found.parts.queries if query.group)
     clusters = Counter(query.cluster for query in found.parts.queries if query.cluster)
     named = ", ".join(f"{scalar(group)} {n}" for group, n in groups.most_common(MOST_NAMED))
     rest = f" and {len(groups) - MOST_NAMED} more" if len(groups) > MOST_NAMED else ""
     said = f" {len(groups)} groups, which the tables show one by one: {named}{rest}." if groups else ""
+    said += " The prompts have weights: each counts by its own in every mean." if has_weights(found.parts.queries) else ""
     if clusters:
         return f"{said} {len(clusters)} clusters with {sum(clusters.values())} prompts: each counts as one question."
     return f"{said} No clusters: where several prompts ask the same thing, give them one `cluster` in the file."

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from harness.config import Config
+from harness.config import INDEX_PARAMS, Config
 from harness.decide import (
     CrossFit,
     Exact,
@@ -33,6 +33,7 @@ from harness.space import kept_of, settings_beside
 from harness.splits import make_rng
 from harness.study import Trial, params_of
 from harness.systems import System
+from harness.traffic import weighted_mean
 from harness.types import FloatArray, IntArray, Params
 
 
@@ -43,6 +44,7 @@ class HeldOut:
     pick: FloatArray
     kept: FloatArray
     units: IntArray
+    traffic: FloatArray | None = None
 
 
 @dataclass(frozen=True)
@@ -71,15 +73,15 @@ def judge(prepared: Prepared, trials: Sequence[Trial], best: Trial, progress: Pr
     top_k = pick.params.top_k
     kept, settings = kept_of(config), settings_beside(config, top_k)
     measure = config.objectives[0]
-    curve = mean_curve(profiles_of(hybrid, pick.params, measure, [top_k])[0])
+    curve = mean_curve(profiles_of(hybrid, pick.params, measure, [top_k])[0], hybrid.traffic)
     fitted = cross_fit(hybrid, config, units, pick.shelf, progress)
     verdict = None
     if fitted is not None:
         scores = {name: objective_scores(hybrid, params, measure, top_k) for name, params in settings.items()}
         kept_ranking = hybrid.rank(settings[kept])
         guarded = {name: score_queries(parse_measure(name), kept_ranking, hybrid.judgements) for name in config.guards}
-        in_sample = float(objective_scores(hybrid, pick.params, measure, top_k).mean())
-        verdict = decide(fitted, in_sample, scores, kept, guarded, config, units)
+        in_sample = weighted_mean(objective_scores(hybrid, pick.params, measure, top_k), hybrid.traffic)
+        verdict = decide(fitted, in_sample, scores, kept, guarded, config, units, hybrid.traffic)
     holes = find_holes(hybrid, config.measures.conventions(), pick.params, settings[kept], measure, top_k)
     held = score_held_out(prepared, pick.params, settings[kept], top_k)
     return Judged(units, kept, exact, pick, curve, fitted, verdict, holes, held, settings[kept])
@@ -92,9 +94,8 @@ def score_held_out(prepared: Prepared, pick: Params, kept: Params, top_k: int) -
         return None
     measure = prepared.config.objectives[0]
     units = units_of([query.cluster for query in held.dataset.queries])
-    return HeldOut(
-        objective_scores(held.hybrid, pick, measure, top_k), objective_scores(held.hybrid, kept, measure, top_k), units
-    )
+    scores = [objective_scores(held.hybrid, params, measure, top_k) for params in (pick, kept)]
+    return HeldOut(scores[0], scores[1], units, held.hybrid.traffic)
 
 
 def weights_to_run(judged: Judged, config: Config) -> tuple[Params, dict[str, Any]]:
@@ -110,7 +111,7 @@ def params_as_dict(params: Params) -> dict[str, Any]:
     data = dict(vars(params))
     if params.fusion not in RANK_FUSIONS:
         data.pop("rrf_k")
-    return data
+    return {name: value for name, value in data.items() if value or name not in INDEX_PARAMS}
 
 
 def summarize_judgement(judged: Judged, prepared: Prepared, systems: Sequence[System]) -> dict[str, Any]:
@@ -127,7 +128,8 @@ def summarize_judgement(judged: Judged, prepared: Prepared, systems: Sequence[Sy
         "plateau": [list(pair) for pair in plateau_of(judged.curve)],
     }
     if judged.fitted is not None and judged.verdict is not None:
-        summary["cross_fitted"] = summarize_cross_fit(judged, judged.fitted, judged.verdict, systems)
+        traffic = prepared.hybrid.traffic
+        summary["cross_fitted"] = summarize_cross_fit(judged, judged.fitted, judged.verdict, systems, traffic)
         summary["verdict"] = {
             "decision": judged.verdict.decision,
             "reasons": list(judged.verdict.reasons),
@@ -142,7 +144,10 @@ def summarize_judgement(judged: Judged, prepared: Prepared, systems: Sequence[Sy
     summary |= summarize_insight(judged, prepared, systems)
     if config.kept is not None:
         own = objective_scores(prepared.hybrid, config.kept, config.objectives[0], config.kept.top_k)
-        summary["current_at_its_own_top_k"] = {"top_k": config.kept.top_k, "objective": float(own.mean())}
+        summary["current_at_its_own_top_k"] = {
+            "top_k": config.kept.top_k,
+            "objective": weighted_mean(own, prepared.hybrid.traffic),
+        }
     return summary
 
 
@@ -165,6 +170,20 @@ def summarize_exact(exact: Exact) -> dict[str, Any]:
         data["of"] = exact.of
     if optimum.better_point is not None:
         data["better_point"] = optimum.better_point
+    if exact.by_index:
+        data["by_index"] = {
+            name: [
+                {
+                    "value": value,
+                    "score": best.score,
+                    "weight_from": best.weight_from,
+                    "weight_to": best.weight_to,
+                    "params": params_as_dict(params),
+                }
+                for value, (best, params) in of_value.items()
+            ]
+            for name, of_value in exact.by_index.items()
+        }
     return data
 
 
@@ -175,11 +194,13 @@ def comparison_as_dict(comparison: Comparison) -> dict[str, Any]:
     return data if interval is None else {**data, "interval": list(interval)}
 
 
-def summarize_cross_fit(judged: Judged, fitted: CrossFit, verdict: Verdict, systems: Sequence[System]) -> dict[str, Any]:
+def summarize_cross_fit(
+    judged: Judged, fitted: CrossFit, verdict: Verdict, systems: Sequence[System], traffic: FloatArray | None = None
+) -> dict[str, Any]:
     """The pick's score on prompts left out, and its comparisons, the deciding one among them."""
-    interval = mean_interval(fitted.objective, judged.units)
+    interval = mean_interval(fitted.objective, judged.units, traffic=traffic)
     weights = [params.semantic_weight for params in fitted.chosen]
-    means = {system.name: float(system.objective[0].mean()) for system in systems}
+    means = {system.name: weighted_mean(system.objective[0], traffic) for system in systems}
     baselines = {}
     for name, comparison in {**verdict.beside, judged.kept: verdict.deciding}.items():
         baselines[name] = {"objective": means[name], **comparison_as_dict(comparison)}
@@ -187,7 +208,7 @@ def summarize_cross_fit(judged: Judged, fitted: CrossFit, verdict: Verdict, syst
             baselines[name]["p_holm"] = verdict.adjusted[name]
     return {
         "pick": {
-            "objective": float(fitted.objective.mean()),
+            "objective": weighted_mean(fitted.objective, traffic),
             **({"interval": list(interval)} if interval is not None else {}),
             "optimism": verdict.optimism,
             "folds": fitted.folds,
@@ -200,14 +221,14 @@ def summarize_cross_fit(judged: Judged, fitted: CrossFit, verdict: Verdict, syst
 
 def summarize_held_out(held: HeldOut, config: Config, reasons: list[str]) -> dict[str, Any]:
     """The held-out comparison as plain JSON; a sentence about it is added to the reasons."""
-    comparison = compare(held.pick - held.kept, held.units, make_rng(config.seed, 5))
+    comparison = compare(held.pick - held.kept, held.units, make_rng(config.seed, 5), held.traffic)
     interval = comparison.interval
     reach = f", 95 % interval {interval[0]:+.4f} to {interval[1]:+.4f}" if interval is not None else ""
     reasons.append(f"on {held.pick.size} held-out prompts the pick is {comparison.mean:+.4f} against what is kept{reach}")
     return {
         "queries": int(held.pick.size),
-        "pick": float(held.pick.mean()),
-        "kept": float(held.kept.mean()),
+        "pick": weighted_mean(held.pick, held.traffic),
+        "kept": weighted_mean(held.kept, held.traffic),
         "difference": comparison_as_dict(comparison),
     }
 
@@ -224,7 +245,8 @@ def summarize_insight(judged: Judged, prepared: Prepared, systems: Sequence[Syst
     scores = shelf.scores[index]
     difference = judged.fitted.objective - kept if judged.fitted is not None else pick - kept
     others = {name: by_name[name] for name in by_name if name not in ("pick", "best_trial")}
-    summary: dict[str, Any] = {"labels": plan_labels(difference, scores, judged.units, config.seed)}
+    traffic = hybrid.traffic
+    summary: dict[str, Any] = {"labels": plan_labels(difference, scores, judged.units, config.seed, traffic)}
     losses = worst_losses(hybrid, judged.pick.params, judged.kept_params, pick - kept, judged.pick.params.top_k)
     for loss in losses:
         loss["query_id"] = dataset.queries[loss.pop("query")].query_id
@@ -233,8 +255,8 @@ def summarize_insight(judged: Judged, prepared: Prepared, systems: Sequence[Syst
     summary["worst_losses"] = losses
     groups = [query.group for query in dataset.queries]
     if any(groups):
-        summary["groups"] = compare_groups(groups, pick, others, scores)
-        weighed = weigh_groups(groups, scores, judged.units, config.seed, shelf.home_weight)
+        summary["groups"] = compare_groups(groups, pick, others, scores, traffic)
+        weighed = weigh_groups(groups, scores, judged.units, config.seed, shelf.home_weight, traffic)
         if weighed is not None:
             summary["group_weights"] = weighed
     summary["holes"] = {

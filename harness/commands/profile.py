@@ -71,13 +71,15 @@ def profile(
     *,
     weights: str | Path | None = None,
     out: str | Path | None = None,
+    allow_code: bool = False,
     progress: Progress | None = None,
 ) -> ProfileResult:
     """The exact curve for the discrete setting of a weights file, or of the config's top-level values.
 
-    Written as profile.csv to `out` where it is given. HarnessError for wrong input or two objectives.
+    Written as profile.csv to `out` where it is given; `allow_code` is leave to run the config's embedder. HarnessError for
+    wrong input or two objectives.
     """
-    config = load_config(config)
+    config = load_config(config, allow_code=allow_code)
     if len(config.objective) > 1:
         raise HarnessError("objective: must be one measure for a profile, got two; name one of them")
     params = read_weights(Path(weights), config) if weights is not None else config.base
@@ -86,7 +88,7 @@ def profile(
     dataset, _ = with_lists(config, dataset, None, progress, also=params)
     prepared = prepare(config, dataset, progress, Timings(), also=params)
     measure = config.objectives[0]
-    curve = mean_curve(profiles_of(prepared.hybrid, params, measure, [params.top_k])[0])
+    curve = mean_curve(profiles_of(prepared.hybrid, params, measure, [params.top_k])[0], prepared.hybrid.traffic)
     at_half = mean_score(prepared.hybrid, replace(params, semantic_weight=0.5), measure)
     if out is not None:
         record.write_profile(Path(out), curve)

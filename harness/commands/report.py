@@ -23,6 +23,7 @@ from harness.page import Extras, TemplateDataError, comparison_page, report_figu
 from harness.prepare import Prepared, read_data, split_held_out
 from harness.progress import Progress, Silence
 from harness.sidebyside import check_picks, compare_one, contender, put_together
+from harness.traffic import has_weights, weights_of
 from harness.types import Dataset
 
 REPORT, COMPARISON = "report.html", "comparison.html"
@@ -140,6 +141,7 @@ def collect(stored: Stored, prepared: Prepared, texts: Dataset | None, why_not: 
         doc_ids=dataset.doc_ids,
         query_ids=[query.query_id for query in dataset.queries],
         groups=[query.group for query in dataset.queries],
+        weights=weights_of(dataset.queries).tolist() if has_weights(dataset.queries) else [],
         grades=grades,
         texts=texts,
         no_texts=why_not,

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from harness.commands.tune import given_content, measure_trial, package_versions, run_study
-from harness.config import PARAM_NAMES, WHOLE_PARAMS, Config, check_params
+from harness.commands.tune import fingerprints, given_content, maker_of, measure_trial, package_versions, run_study
+from harness.config import PARAM_NAMES, TEXT_PARAMS, WHOLE_PARAMS, Config, check_params, permit_code
 from harness.errors import HarnessError, Problems
 from harness.files import read_text
 from harness.folder import Stored, read_prepared, read_study
@@ -23,7 +23,6 @@ from harness.live import with_lists
 from harness.notebook import Rows, Shown
 from harness.prepare import Prepared, Timings, prepare, read_data, split_held_out
 from harness.progress import Progress, Silence
-from harness.semantic import find_model
 from harness.types import Dataset, Params, Retrieved
 
 OK, OKISH, FAIL = "OK", "OKish", "FAIL"
@@ -83,18 +82,22 @@ class Reproduction(Shown):
         }
 
 
-def reproduce(study: str | Path, *, from_scratch: bool = False, progress: Progress | None = None) -> Reproduction:
+def reproduce(
+    study: str | Path, *, from_scratch: bool = False, allow_code: bool = False, progress: Progress | None = None
+) -> Reproduction:
     """Run a finished study again and compare.
 
     From its stored candidates: every trial, the profile, the pick, the verdict and the runs must be the same bytes; no corpus
     and no model is needed. `from_scratch`: indexes and embeddings are built anew from the files that the config names, and every
     recorded trial is computed on them: OK where all is equal, OKish where no number is further than CLOSE, else FAIL, with
-    the inputs that changed. Nothing in the study's folder is touched. HarnessError where there is no such study.
+    the inputs that changed; `allow_code` is leave to run the config's embedder for it. Nothing in the study's folder is touched.
+    HarnessError where there is no such study.
     """
     progress = progress or Silence()
     stored = read_study(study)
     recorded = read_prepared(stored)
     if from_scratch:
+        stored = replace(stored, config=permit_code(stored.config, allow_code=allow_code))
         return rebuild(stored, recorded, progress)
     differences, trials = replay(stored, recorded, progress)
     changed = () if not differences else tuple(changed_inputs(stored, None))
@@ -107,7 +110,7 @@ def replay(stored: Stored, prepared: Prepared, progress: Progress) -> tuple[tupl
     """Run the study again over these candidates in a folder of its own; the files that came out otherwise, and the trials."""
     known = read_trials(stored)
     search = stored.config.search.model_copy(update={"trials": max(1, len(known)), "timeout": None})
-    config = stored.config.model_copy(update={"search": search})
+    config = stored.config.model_copy(update={"search": search, "storage": None})
     with tempfile.TemporaryDirectory(prefix="harness-reproduce-") as place:
         folder = Path(place) / stored.config.name
         run_study(replace(prepared, config=config), folder, {}, progress, Timings())
@@ -199,7 +202,7 @@ def measured_columns(config: Config) -> list[str]:
 
 
 def _typed(name: str, text: str) -> Any:
-    return text if name == "fusion" else int(text) if name in WHOLE_PARAMS else float(text)
+    return text if name in TEXT_PARAMS else int(text) if name in WHOLE_PARAMS else float(text)
 
 
 def compare_rows(recorded: Sequence[Mapping[str, str]], again: Sequence[Mapping[str, str]]) -> Trials:
@@ -225,7 +228,7 @@ def _distance(ours: Mapping[str, str], theirs: Mapping[str, str]) -> float:
 def rebuild(stored: Stored, recorded: Prepared, progress: Progress) -> Reproduction:
     """Build candidates anew from the files, compute every recorded trial on them, and compare."""
     with tempfile.TemporaryDirectory(prefix="harness-reproduce-") as place:
-        config = stored.config.model_copy(update={"cache": place})
+        config = stored.config.model_copy(update={"cache": place, "scale": None})  # a cluster gives the same bytes
         dataset, held_out = with_lists(config, *split_held_out(config, read_data(config, progress)), progress)
         prepared = prepare(config, dataset, progress, Timings(), held_out=held_out)
     how = "from scratch"
@@ -316,10 +319,10 @@ def changed_inputs(stored: Stored, dataset: Dataset | None) -> list[str]:
     try:
         manifest = json.loads(read_text(path))
         config_hash, content, packages = manifest["config_sha256"], manifest["content"], manifest["packages"]
-        model = manifest["sha256"]["model"] if stored.config.encodes else ""
-        given = manifest["sha256"].get("given", {})
-        if not all(isinstance(part, dict) for part in (content, packages, given)):
-            raise TypeError("content, packages and given must be objects")
+        model = manifest["sha256"][maker_of(stored.config)] if stored.config.encodes else ""
+        given, others = manifest["sha256"].get("given", {}), manifest["sha256"].get("models", {})
+        if not all(isinstance(part, dict) for part in (content, packages, given, others)):
+            raise TypeError("content, packages, given and models must be objects")
         if not all(isinstance(text, str) for text in (config_hash, model, *content.values())):
             raise TypeError("hashes must be text")
     except (ValueError, KeyError, TypeError, RecursionError) as error:
@@ -335,9 +338,11 @@ def changed_inputs(stored: Stored, dataset: Dataset | None) -> list[str]:
             if now != then:
                 lines.append(f"{name}: content {now[:12]}, in the study {str(then)[:12]}")
         if stored.config.encodes:
-            found = find_model(stored.config.semantic).fingerprint
-            if found != model:
-                lines.append(f"model: {stored.config.semantic.model} has {found[:12]}, in the study {str(model)[:12]}")
+            recorded = {stored.config.semantic.embedder or stored.config.semantic.model: model, **others}
+            for name, found in fingerprints(stored.config).items():
+                if found != recorded.get(name):
+                    maker = maker_of(stored.config)
+                    lines.append(f"{maker}: {name} has {found[:12]}, in the study {str(recorded.get(name))[:12]}")
         for name, digest in given_content(stored.config).items():
             if given.get(name) != digest:
                 lines.append(f"{name}: {digest[:12]}, in the study {str(given.get(name))[:12]}")

@@ -9,16 +9,17 @@ from typing import Any
 import numpy as np
 
 from harness import keyword, semantic
-from harness.bm25 import rank_keyword
 from harness.candidates import merge_lists
 from harness.config import Config, load_config, read_weights
 from harness.engines import apply_rules
 from harness.errors import HarnessError
+from harness.fields import content_to_index, texts_to_index
 from harness.fusion import fuse, order_keys
 from harness.given import cut_lists, list_rows
+from harness.indexes import at_index
 from harness.live import with_list
 from harness.notebook import Rows, Shown
-from harness.prepare import read_data
+from harness.prepare import read_data, refuse_below_zero
 from harness.progress import Progress, Silence
 from harness.retrieve import embeddings, keyword_index, rows_with_text, run_side
 from harness.types import Dataset, Params, Query, RankedLists, Vectors
@@ -64,11 +65,19 @@ class Explanation(Shown):
 
 
 def search(
-    config: Config | str | Path, text: str, *, weights: str | Path | None = None, progress: Progress | None = None
+    config: Config | str | Path,
+    text: str,
+    *,
+    weights: str | Path | None = None,
+    allow_code: bool = False,
+    progress: Progress | None = None,
 ) -> Explanation:
-    """The first `top_k` results of this prompt at the setting of a weights file, or of the config."""
+    """The first `top_k` results of this prompt at the setting of a weights file, or of the config.
+
+    `allow_code` is leave to run the config's embedder.
+    """
     progress = progress or Silence()
-    config = load_config(config)
+    config = load_config(config, allow_code=allow_code)
     if not text.strip():
         raise HarnessError("search: the prompt must not be empty")
     params = read_weights(Path(weights), config) if weights is not None else config.base
@@ -77,11 +86,15 @@ def search(
     prompt = dataset.queries[same] if same is not None else Query("", text)
     dataset = with_list(config, dataset, prompt, same, progress, depth=params.depth)
 
+    judged = {} if same is None else dict(zip(dataset.qrels.rows[same], dataset.qrels.grades[same], strict=True))
+    grades = {dataset.doc_ids[row]: int(grade) for row, grade in judged.items() if row >= 0}
+    dataset, config = at_index(dataset, config, params)
     keyword_list = list_keyword(text, same, dataset, config, params, progress)
     semantic_list = list_semantic(text, same, dataset, config, params, progress)
-    candidates, lines = apply_rules(merge_lists(keyword_list, semantic_list), params, config.engine)
+    merged = merge_lists(keyword_list, semantic_list)
+    refuse_below_zero(config, replace(dataset, queries=(prompt,)), merged, params)
+    candidates, lines = apply_rules(merged, params, config.engine)
     keys, scores = order_keys(lines, params.semantic_weight)[0], fuse(lines, params.semantic_weight)[0]
-    grades = {} if same is None else dict(zip(dataset.qrels.rows[same], dataset.qrels.grades[same], strict=True))
     results = []
     for rank, column in enumerate(np.argsort(-keys, kind="stable")[: params.top_k], 1):
         if keys[column] == -np.inf:
@@ -97,7 +110,7 @@ def search(
                 keyword_score=float(candidates.keyword_scores[0, column]) if in_keyword else None,
                 semantic_rank=int(candidates.semantic_ranks[0, column]) if in_semantic else None,
                 semantic_score=float(candidates.semantic_scores[0, column]) if in_semantic else None,
-                relevance=int(grades[row]) if row in grades else None,
+                relevance=grades.get(dataset.doc_ids[row]),
                 text=dataset.texts[row][:SNIPPET],
             )
         )
@@ -112,10 +125,10 @@ def list_keyword(
         return list_of_engine("keyword", same, dataset, params.depth)
     if config.keyword.run is not None:
         return list_of_run(config.keyword.run, same, dataset, "keyword", params.depth)
-    key = keyword.index_key(dataset.hashes.corpus, config.keyword)
-    analyze, index = keyword_index(dataset.texts, config, key, progress)
-    postings = keyword.select_postings(index, [analyze(text)], config.keyword)
-    return rank_keyword(postings, k1=params.k1, b=params.b, depth=params.depth)
+    key = keyword.index_key(content_to_index(dataset, config.keyword), config.keyword)
+    analyze, index = keyword_index(texts_to_index(dataset, config.keyword), config, key, progress)
+    searcher = keyword.make_searcher(index, config.keyword, params.k1, params.b)
+    return keyword.rank(index, [analyze(text)], config.keyword, depth=params.depth, searcher=searcher)
 
 
 def list_semantic(

@@ -20,12 +20,16 @@ from typing import Any
 import numpy as np
 
 from harness import record
+from harness.backends import backend_version
+from harness.blocks import DEFAULT_BACKEND
 from harness.commands.judge import Judged, judge, params_as_dict, summarize_judgement, weights_to_run
 from harness.commands.report import figure_of, report
-from harness.config import Config, HeldOutFiles, load_config
+from harness.config import GIVEN, READERS, Config, HeldOutFiles, load_config
 from harness.decide import profiles_of
+from harness.draws import Drawer, run_alone
 from harness.engines import apply_rules, rules_of
 from harness.errors import HarnessError, InterruptedStudyError, SurroundingsError
+from harness.fields import content_to_index
 from harness.files import write_text
 from harness.fusion import order_keys
 from harness.given import hash_file
@@ -38,12 +42,14 @@ from harness.prepare import Prepared, Timings, check_places, prepare, read_data,
 from harness.profiles import find_optimum, mean_curve, restrict
 from harness.progress import Progress, Silence
 from harness.semantic import THREADS, find_model
+from harness.shared import NAMED, open_shared
 from harness.space import DISCRETE, count_points, list_settings, list_values, settings_beside, space_values, weight_range
 from harness.study import (
     Outcome,
     Trial,
     best_of,
     count_trials,
+    deadline_of,
     explain_difference,
     hold_study,
     list_trials,
@@ -55,14 +61,20 @@ from harness.study import (
     run_trials,
 )
 from harness.systems import System, score_setting, trade_off
-from harness.types import Candidates, Dataset, Params
+from harness.traffic import has_weights, weighted_mean
+from harness.types import Candidates, Dataset, Params, Retrieved
+from harness.workers import Worker, lead
 
-MAY_CHANGE = ("cache",)  # top-level keys that do not make another question of a study
+MAY_CHANGE = ("cache", "scale", "storage")  # top-level keys that do not make another question of a study
 EMBEDDED = ("documents", "queries")
 LISTS_OF = "content of live.{}"  # in the identity: the hash of a side's lists
 OTHER_LISTS = (
     "the server gives other lists than those that the study was made on: its data, its index or the statement have changed, and"
     " one study is of one moment"
+)
+ONE_AT_A_TIME = (
+    "search.batch is 1 and {} looks at every earlier trial, so that only one worker at a time has something to do; give"
+    " search.batch the number of workers, or twice as many"
 )
 TIMED = 200  # prompts whose fusion is timed
 PACKAGES = ("numpy", "scipy", "optuna", "pandas", "faiss-cpu", "rank-bm25", "sentence-transformers", "torch", "PyStemmer")
@@ -70,11 +82,15 @@ PACKAGES = ("numpy", "scipy", "optuna", "pandas", "faiss-cpu", "rank-bm25", "sen
 
 @dataclass(frozen=True)
 class Legs:
-    """How the study went: trials added by this leg, why it ended (done, timeout, exhausted), versions of every leg."""
+    """How the study went: trials added by this leg, why it ended (done, timeout, exhausted), versions of every leg.
+
+    `sharing` says who ran the trials, where several workers did.
+    """
 
     new_trials: int
     ended: str
     versions: tuple[dict[str, str], ...]
+    sharing: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)
@@ -112,17 +128,25 @@ class TuneResult(Shown):
 
 
 def tune(
-    config: Config | str | Path, *, name: str | None = None, fresh: bool = False, progress: Progress | None = None
+    config: Config | str | Path,
+    *,
+    name: str | None = None,
+    fresh: bool = False,
+    allow_code: bool = False,
+    progress: Progress | None = None,
 ) -> TuneResult:
     """Run (or go on with) the study that the config describes and write its folder under `studies/`.
 
-    HarnessError for wrong input, or for another question under a known name; SurroundingsError when no trial completes.
+    `allow_code` is leave to import and call the function that `semantic.embedder` names. HarnessError for wrong input, or for
+    another question under a known name; SurroundingsError when no trial completes.
     """
     progress, timings = progress or Silence(), Timings()
-    config = load_config(config, name)
+    config = load_config(config, name, allow_code=allow_code)
     dataset = read_data(config, progress)
     dataset, held_out = split_held_out(config, dataset)
-    encode_ids([*(query.query_id for query in dataset.queries), *dataset.doc_ids])  # what cannot be written is said now
+    encode_ids(
+        [*(query.query_id for query in dataset.queries), *dataset.doc_ids, *dataset.sources]
+    )  # what cannot be written is said now
     timings.lap("reading")
     dataset, held_out = with_lists(config, dataset, held_out, progress)
     if config.live is not None:
@@ -182,12 +206,18 @@ def identify(config: Config, dataset: Dataset, held_out: Dataset | None = None) 
         data.pop(key)
     data["search"].pop("trials")
     data["search"].pop("timeout")
+    if data["search"]["batch"] == 1:
+        data["search"].pop("batch")
     data["semantic"].pop("device")
+    if config.semantic.backend == DEFAULT_BACKEND:
+        data["semantic"].pop("backend")
     data.pop("name")
     if data["engine"] is None:
         data.pop("engine")
     elsewhere = given_content(config)
-    for side, name in (("keyword", "run"), ("semantic", "run"), ("semantic", "vectors")):
+    if config.keyword.fields is None:
+        data["keyword"].pop("fields")
+    for side, name in GIVEN:
         data[side].pop(name)  # the contents count, not where they lie
     data.pop("collection")  # the contents count, not where they lie
     identity = {
@@ -201,9 +231,16 @@ def identify(config: Config, dataset: Dataset, held_out: Dataset | None = None) 
     identity |= data
     identity |= {
         "content of collection.corpus": dataset.hashes.corpus,
+        **({"content of the fields": content_to_index(dataset, config.keyword)} if config.keyword.fields is not None else {}),
         "content of collection.queries": dataset.hashes.queries,
         "content of collection.qrels": dataset.hashes.qrels,
-        **({"content of semantic.model": find_model(config.semantic).fingerprint} if config.encodes else {}),
+        **({f"content of semantic.{maker_of(config)}": find_model(config.semantic).fingerprint} if config.encodes else {}),
+        **({"semantic.embedder": config.semantic.embedder} if config.semantic.embedder is not None else {}),
+        **(
+            {f"content of the model {name}": digest for name, digest in fingerprints(config).items()}
+            if config.encodes and "model" in config.indexed
+            else {}
+        ),
         **elsewhere,
         "collection.unmatched": config.collection.unmatched,
     }
@@ -212,6 +249,22 @@ def identify(config: Config, dataset: Dataset, held_out: Dataset | None = None) 
         identity["content of held_out.queries"] = held_out.hashes.queries
         identity["content of held_out.qrels"] = held_out.hashes.qrels
     return identity
+
+
+def fingerprints(config: Config) -> dict[str, str]:
+    """The content hash of every model (or the embedder) that the study encodes with, the top-level one first."""
+    found: dict[str, str] = {}
+    for params in config.indexes:
+        options = config.at_index(params).semantic
+        name = options.embedder or options.model
+        if name not in found:
+            found[name] = find_model(options).fingerprint
+    return found
+
+
+def maker_of(config: Config) -> str:
+    """What makes the vectors, by its name in manifest and identity: a model, or an embedder."""
+    return "model" if config.semantic.embedder is None else "embedder"
 
 
 def given_content(config: Config, *, there: bool = True) -> dict[str, str]:
@@ -246,12 +299,14 @@ def measure_trial(prepared: Prepared, params: Params) -> Outcome:
     ranking = hybrid.rank(params)
     cut = ranking.cut(params.top_k)
     values = tuple(
-        float(np.mean(score_queries(measure.at(params.top_k), cut, hybrid.judgements))) for measure in config.objectives
+        weighted_mean(score_queries(measure.at(params.top_k), cut, hybrid.judgements), hybrid.traffic)
+        for measure in config.objectives
     )
     logged: dict[str, float] = {}
     for label, cutoff in [*((str(c), c) for c in config.report_at), ("top_k", params.top_k)]:
         for name in ("Precision", "Recall"):
-            logged[f"{name}@{label}"] = float(np.mean(score_queries(Measure(name, cutoff), ranking, hybrid.judgements)))
+            scores = score_queries(Measure(name, cutoff), ranking, hybrid.judgements)
+            logged[f"{name}@{label}"] = weighted_mean(scores, hybrid.traffic)
     return Outcome(values, logged)
 
 
@@ -281,15 +336,28 @@ def search_space(prepared: Prepared, folder: Path, identity: Mapping[str, Any], 
                 progress.best(describe_trial(trial, config))
             advance(1)
 
-        ended = run_trials(
-            study,
-            config,
-            lambda params: measure_trial(prepared, params),
-            seen,
-            stop=interrupted.is_set,
-            settings=settings,
-        )
-    return list_trials(study), Legs(new, ended, tuple(versions))
+        objective, sharing = functools.partial(measure_trial, prepared), None
+        if config.storage is not None and total > 0:
+            write_inputs(prepared, folder)
+            if config.search.batch == 1 and config.search.sampler in READERS:
+                progress.warn(ONE_AT_A_TIME.format(config.search.sampler))
+            drawer, deadline = Drawer(config, settings), deadline_of(config)
+            with open_shared(folder, config, identity, versions[-1]) as shared:
+                progress.say(f"workers may join: python -m harness work {folder}")
+                worker = Worker(shared, drawer, objective, progress, interrupted, deadline=deadline)
+                ended, sharing = lead(worker, study, seen, versions[-1])
+        elif config.search.batch > 1 or (folder / NAMED).exists():  # the journal of a shared study lacks the sampler's notes
+            ended = run_alone(study, config, Drawer(config, settings), objective, seen, interrupted.is_set)
+        else:
+            ended = run_trials(study, config, objective, seen, stop=interrupted.is_set, settings=settings)
+    return list_trials(study), Legs(new, ended, tuple(versions), sharing)
+
+
+def write_inputs(prepared: Prepared, folder: Path) -> None:
+    """What a worker reads: the config and the candidates."""
+    held = (prepared.held_out.retrieved, prepared.held_out.dataset) if prepared.held_out is not None else None
+    write_text(folder / "config.yaml", prepared.config.to_yaml())
+    record.write_candidates(folder / "candidates.npz", prepared.retrieved, prepared.dataset, held)
 
 
 def describe_versions(before: dict[str, str], now: dict[str, str]) -> str:
@@ -308,7 +376,8 @@ def exact_settings(prepared: Prepared) -> list[Callable[[], Params]]:
         if low == high:
             return replace(setting, semantic_weight=low)
         profiles = profiles_of(hybrid, setting, config.objectives[0], [setting.top_k])[0]
-        return replace(setting, semantic_weight=find_optimum(restrict(mean_curve(profiles), low, high)).weight)
+        curve = restrict(mean_curve(profiles, hybrid.traffic), low, high)
+        return replace(setting, semantic_weight=find_optimum(curve).weight)
 
     tops = [int(value) for value in space_values(config, "top_k")]
     settings = [replace(s, top_k=top_k) for s in list_settings(config, values) for top_k in tops]
@@ -359,6 +428,11 @@ def settle(prepared: Prepared, folder: Path, trials: list[Trial], legs: Legs, no
         "top_k": top_k,
         "collection": record.summarize_collection(prepared.dataset) | counted_out(prepared),
         "index": prepared.retrieved.facts,
+        **(
+            {"indexes": [{"params": index_params(p, config), **other.facts} for p, other in other_indexes(prepared)]}
+            if prepared.retrieved.others
+            else {}
+        ),
         "trials": {state: sum(t.state == state for t in trials) for state in ("COMPLETE", "FAIL")},
         "systems": {system.name: system.means() for system in systems},
     }
@@ -377,8 +451,19 @@ def settle(prepared: Prepared, folder: Path, trials: list[Trial], legs: Legs, no
     table = trade_off(chosen, prepared.hybrid, objectives=config.objectives, all_top_k=all_top_k(config, top_k))
     summary["trade_off"] = table
     summary["warnings"] = warn(prepared) + study_warnings(config, trials)
-    summary["definitions"] = record.describe_measures(config)
+    summary["definitions"] = record.describe_measures(config, weighted=has_weights(prepared.dataset.queries))
     return TuneResult(folder, config, summary, systems, judged, table, tuple(trials), legs, tuple(notes))
+
+
+def other_indexes(prepared: Prepared) -> list[tuple[Params, Retrieved]]:
+    """Every index that the study tried beside the top-level one, with what was found there."""
+    others = prepared.retrieved.others
+    return [(params, others[params.index]) for params in prepared.config.indexes if params.index in others]
+
+
+def index_params(params: Params, config: Config) -> dict[str, Any]:
+    """The searched parameters that say which index this is."""
+    return {name: getattr(params, name) for name in config.indexed}
 
 
 def describe_engine(name: str) -> dict[str, Any]:
@@ -451,7 +536,7 @@ def package_versions() -> dict[str, str]:
 def write_folder(result: TuneResult, prepared: Prepared, timings: Timings) -> None:
     """Write every file of the study folder; weights.yaml last, so that it stands only beside a complete study."""
     folder, config, dataset = result.folder, result.config, prepared.dataset
-    write_text(folder / "config.yaml", config.to_yaml())
+    write_inputs(prepared, folder)
     record.write_trials(folder / "trials.csv", result.trials, config)
     extra = {}
     if result.judged is not None:
@@ -462,8 +547,6 @@ def write_folder(result: TuneResult, prepared: Prepared, timings: Timings) -> No
         record.write_profile(folder / "profile.csv", result.judged.curve)
         record.write_to_judge(folder / "to_judge.csv", result.judged.holes, dataset)
     record.write_per_query(folder / "per_query.csv", dataset, prepared.hybrid.judgements.relevant_total, result.systems, extra)
-    held = (prepared.held_out.retrieved, prepared.held_out.dataset) if prepared.held_out is not None else None
-    record.write_candidates(folder / "candidates.npz", prepared.retrieved, dataset, held)
     write_runs(result, prepared)
     record.write_json(folder / "summary.json", result.summary)
     record.write_json(folder / "manifest.json", make_manifest(result, prepared))
@@ -477,10 +560,10 @@ def write_folder(result: TuneResult, prepared: Prepared, timings: Timings) -> No
 def write_runs(result: TuneResult, prepared: Prepared) -> None:
     """One TREC run a system, with its own scores, and the qrels."""
     dataset = prepared.dataset
-    codes = encode_ids([*(query.query_id for query in dataset.queries), *dataset.doc_ids])
+    codes = encode_ids([*(query.query_id for query in dataset.queries), *dataset.doc_ids, *dataset.sources])
     query_codes = [codes[query.query_id] for query in dataset.queries]
     for system in result.systems:
-        results = (([codes[dataset.doc_ids[row]] for row in rows], scores) for rows, scores in own_results(system, prepared))
+        results = (([codes[name] for name in dataset.names_of(rows)], scores) for rows, scores in own_results(system, prepared))
         record.write_run(result.folder / "runs" / f"{system.name}.trec", system.name, query_codes, results)
     record.write_qrels(result.folder / "runs" / "qrels.trec", dataset, codes)
 
@@ -515,7 +598,8 @@ def make_manifest(result: TuneResult, prepared: Prepared) -> dict[str, Any]:
         "sha256": {
             **dataset.hashes.files,
             **({"embeddings": embedded} if embedded else {}),
-            **({"model": facts["model_sha256"]} if config.encodes else {}),
+            **({maker_of(config): facts[f"{maker_of(config)}_sha256"]} if config.encodes else {}),
+            **({"models": fingerprints(config)} if config.encodes and "model" in config.indexed else {}),
             **({"given": elsewhere} if (elsewhere := given_content(config, there=False)) else {}),
         },
         "content": {"corpus": dataset.hashes.corpus, "queries": dataset.hashes.queries, "qrels": dataset.hashes.qrels},
@@ -523,7 +607,9 @@ def make_manifest(result: TuneResult, prepared: Prepared) -> dict[str, Any]:
         "python": platform.python_version(),
         "machine": {"platform": platform.platform(), "processor": platform.machine()},
         "threads": THREADS,
+        **({"backend": made} if (made := backend_version(config.semantic.backend)) and config.encodes else {}),
         "legs": list(result.legs.versions),
+        **({"sharing": dict(result.legs.sharing)} if result.legs.sharing is not None else {}),
         "ties": result.summary["definitions"]["ties"],
         "ap_denominator": result.summary["definitions"]["ap_denominator"],
     }

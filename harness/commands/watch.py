@@ -23,19 +23,21 @@ from harness.commands.gate import (
     check_latency,
     check_quality,
 )
-from harness.config import Config, HeldOutFiles
+from harness.config import Config, HeldOutFiles, permit_code
 from harness.decide import units_of
 from harness.errors import HarnessError
+from harness.fields import with_titles
 from harness.files import RUN_TIES, write_text
 from harness.folder import NOTHING, Stored, read_prepared, read_study, setting_of
 from harness.hybrid import Hybrid
 from harness.live import with_lists
 from harness.measures import prepare_judgements
 from harness.notebook import Rows, Shown
-from harness.prepare import Prepared, Timings, prepare, select_queries
+from harness.prepare import Prepared, Timings, data_files, prepare, select_queries
 from harness.progress import Progress, Silence
 from harness.runs import read_foreign_runs
 from harness.space import settings_beside
+from harness.traffic import counting, has_weights, traffic_of, weights_of
 from harness.types import Dataset, Params
 
 
@@ -113,6 +115,7 @@ def watch(
     ties: str = "doc_id",
     latency: bool = True,
     junit: str | Path | None = None,
+    allow_code: bool = False,
     progress: Progress | None = None,
 ) -> Watch:
     """The deployed setting (one of the study's) on today's data, against what the study recorded.
@@ -120,7 +123,7 @@ def watch(
     Without files it is the study's own collection as it lies there now. `queries` and `qrels` are other labelled prompts over the
     same corpus (`qrels` alone: new judgements of the study's prompts). `run` is a TREC run of production, scored in the
     place of the harness's own search: without `qrels` by the judgements in the study's folder, and no other file is read.
-    `junit` is where JUnit XML is written. HarnessError for wrong input.
+    `junit` is where JUnit XML is written; `allow_code` is leave to run the config's embedder. HarnessError for wrong input.
     """
     progress = progress or Silence()
     if ties not in RUN_TIES:
@@ -130,10 +133,13 @@ def watch(
     if junit is not None and Path(junit).is_dir():
         raise HarnessError(f"--junit: must be a file to write, got the folder {junit}")
     stored = read_study(study)
+    if run is None:
+        stored = replace(stored, config=permit_code(stored.config, allow_code=allow_code))
     params = setting_of(stored, setting)
     recorded = read_prepared(stored)
     then = side_of(recorded.dataset, recorded.hybrid, params)
     dataset = recorded.dataset if run is not None and qrels is None else read_today(recorded, queries, qrels)
+    dataset = that_count(dataset, recorded.dataset)
     if dataset.hashes is not NOTHING and recorded_corpus(stored) not in (None, dataset.hashes.corpus):
         progress.warn("the corpus is no longer the one that the study was made on")
     if run is None:
@@ -155,10 +161,11 @@ def watch(
 def read_today(recorded: Prepared, queries: str | Path | None, qrels: str | Path | None) -> Dataset:
     """The prompts to look at: given ones over the study's corpus, or the study's own, without those that it held out."""
     config = recorded.config
-    files = config.collection.files()
+    files = data_files(config)
     files = replace(files, qrels=Path(qrels)) if qrels is not None else files
     files = replace(files, queries=Path(queries)) if queries is not None else files
     dataset = read_dataset(files, relevance_threshold=config.measures.relevance_threshold)
+    dataset = with_titles(dataset, files.corpus, config.keyword)
     if queries is not None or config.held_out is None or isinstance(config.held_out, HeldOutFiles):
         return dataset
     used = {query.query_id for query in recorded.dataset.queries}
@@ -166,6 +173,20 @@ def read_today(recorded: Prepared, queries: str | Path | None, qrels: str | Path
     if not kept.any():
         raise HarnessError(f"{files.labels}: must judge prompts that the study used, got none of its {len(used)}")
     return select_queries(dataset, kept)
+
+
+def that_count(dataset: Dataset, recorded: Dataset) -> Dataset:
+    """Today's prompts without those of weight 0; HarnessError where only today's or only the study's have weights."""
+    if has_weights(dataset.queries) != has_weights(recorded.queries):
+        now, then = ("have weights", "none") if has_weights(dataset.queries) else ("have no weights", "weights")
+        raise HarnessError(
+            f"weight: today's prompts {now} and the study's {then}: their means cannot be compared; tune again with today's"
+            " prompts, or give prompts of the study's kind with --queries"
+        )
+    counts = counting(weights_of(dataset.queries), len(dataset.queries))
+    if not counts.any():
+        raise HarnessError(f"weight: today's prompts must have a weight above 0, got 0 for all {len(dataset.queries)}")
+    return dataset if counts.all() else select_queries(dataset, counts)
 
 
 def recorded_corpus(stored: Stored) -> str | None:
@@ -183,13 +204,15 @@ def look(config: Config, dataset: Dataset, params: Params, run: str | Path | Non
         for line in lines:
             progress.warn(line)
         query_ids = tuple(query.query_id for query in dataset.queries)
-        return Side(query_ids, prepare_judgements(dataset.qrels, config.measures.conventions()), ranking, None)
+        judgements = prepare_judgements(dataset.qrels, config.measures.conventions())
+        return Side(query_ids, judgements, ranking, None, traffic_of(dataset.queries))
     return side_of(dataset, prepare(config, dataset, progress, Timings(), also=params).hybrid, params)
 
 
 def side_of(dataset: Dataset, hybrid: Hybrid, params: Params) -> Side:
     """What the harness's own search finds with this setting."""
-    return Side(tuple(query.query_id for query in dataset.queries), hybrid.judgements, hybrid.rank(params), hybrid)
+    query_ids = tuple(query.query_id for query in dataset.queries)
+    return Side(query_ids, hybrid.judgements, hybrid.rank(params), hybrid, hybrid.traffic)
 
 
 def alternatives_of(stored: Stored, deployed: Params) -> dict[str, Params]:

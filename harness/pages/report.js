@@ -224,7 +224,8 @@
     if (prompt.text) first.append(isolated("span", "id", prompt.id));
     const way = { win: " up", loss: " down", tie: "" }[outcome(prompt)];
     const cells = [
-      [isolated("td", "group", prompt.group), prompt.group ? "group" : ""], [make("td", "n", String(prompt.relevant)), "relevant"],
+      [isolated("td", "group", prompt.group), prompt.group ? "group" : ""],
+      ...("weight" in prompt ? [[make("td", "n", String(prompt.weight)), "weight"]] : []), [make("td", "n", String(prompt.relevant)), "relevant"],
       [make("td", "n", score(prompt.kept)), data.names[0]], [make("td", "n", score(prompt.pick)), data.names[1]],
       [make("td", "n" + way, signed(prompt.difference)), "difference"],
     ];
@@ -245,7 +246,7 @@
     line.setAttribute("role", "row");
     const cell = make("td");
     cell.setAttribute("role", "cell");
-    cell.colSpan = 6;
+    cell.colSpan = "weight" in prompt ? 7 : 6;
     if (prompt.text.length > 160) cell.append(isolated("p", "full", prompt.text));
     const lists = make("div", "lists");
     prompt.lists.forEach((list, i) => {

@@ -1,0 +1,1 @@
+"""What things cost, each beside what else there is."""

@@ -1,0 +1,1 @@
+"""The parts of the suite, one module each: `measure(quick)` returns the rows."""
