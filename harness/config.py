@@ -352,11 +352,16 @@ class Config(Block):
 
     def cut_as(self, files: DataFiles) -> DataFiles:
         """These files, with the corpus cut in every way that the study tries."""
-        cuts = dict.fromkeys((p.chunk_size, p.chunk_overlap) for p in self.indexes if p.chunk_size)
-        if not cuts:
+        if not {"chunk_size", "chunk_overlap"} & set(self.indexed):
             return files
-        size, overlap = self.index_value("chunk_size"), self.index_value("chunk_overlap")
-        return replace(files, cuts=tuple(Chunking(one or size, other or overlap) for one, other in cuts))
+        return replace(files, cuts=tuple(Chunking(*cut) for cut in dict.fromkeys(map(self.cut_of, self.indexes))))
+
+    def cut_of(self, params: Params) -> tuple[int, int]:
+        """Size and overlap of the chunks that these parameters search."""
+        size, overlap = (
+            getattr(params, name) if name in self.indexed else self.index_value(name) for name in ("chunk_size", "chunk_overlap")
+        )
+        return int(size), int(overlap)
 
     @property
     def kept(self) -> Params | None:
@@ -825,8 +830,9 @@ def _check_indexes(config: Config, document: YamlDocument | None, problems: Prob
                 " others for every way of cutting, and their scores cannot be compared",
             )
         for params in config.indexes:
-            if params.chunk_overlap >= (params.chunk_size or config.index_value("chunk_size")):
-                problems.add(where, f"every overlap < every size must hold, got {params.chunk_overlap} and {params.chunk_size}")
+            size, overlap = config.cut_of(params)
+            if overlap >= size:
+                problems.add(where, f"every overlap < every size must hold, got {overlap} and {size}")
                 break
     if len(config.indexes) > MOST_INDEXES:
         problems.add(

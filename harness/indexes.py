@@ -60,9 +60,7 @@ def rows_of(dataset: Dataset, config: Config, params: Params) -> np.ndarray[tupl
     """The rows of the chunks that this index holds, ascending; all of them where texts are cut in one way."""
     if not dataset.cuts:
         return np.arange(len(dataset.texts), dtype=np.int32)
-    cut = (params.chunk_size or config.index_value("chunk_size"), params.chunk_overlap)
-    if "chunk_overlap" not in config.indexed:
-        cut = (cut[0], config.index_value("chunk_overlap"))
+    cut = config.cut_of(params)
     return np.flatnonzero([of == cut for of in dataset.cuts]).astype(np.int32)
 
 

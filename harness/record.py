@@ -252,7 +252,7 @@ def write_weights(path: Path, params: Params, variant: str, **decided: Any) -> N
         "variant": params.variant or variant,
     }
     data |= {"k1": params.k1, "b": params.b}
-    data |= {name: setting[name] for name in INDEX_PARAMS if setting[name] and name != "variant"}
+    data |= {name: setting[name] for name in INDEX_PARAMS if setting[name] != getattr(Params(), name) and name != "variant"}
     data |= decided
     write_text(path, dump_yaml(data))
 

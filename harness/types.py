@@ -252,7 +252,7 @@ class Params:
     variant: str = ""
     model: str = ""
     chunk_size: int = 0
-    chunk_overlap: int = 0
+    chunk_overlap: int = -1  # 0 is an overlap
 
     @property
     def index(self) -> IndexChoice:

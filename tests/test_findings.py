@@ -382,7 +382,11 @@ def test_the_result_lists_are_those_of_the_runs(study: Study) -> None:
 def test_search_shows_the_same_ranks(study: Study, tmp_path: Path) -> None:
     pick, documents = study.findings.settings["pick"], study.prepared.dataset.doc_ids
     weights = tmp_path / "weights.yaml"
-    weights.write_text(yaml.safe_dump({name: value for name, value in vars(pick).items() if value or name not in INDEX_PARAMS}))
+    weights.write_text(
+        yaml.safe_dump(
+            {name: value for name, value in vars(pick).items() if name not in INDEX_PARAMS or value != getattr(Params(), name)}
+        )
+    )
     lists = study.findings.prompts.lists["pick"]
     for q, query_id in [*enumerate(study.query_ids)][:3]:
         results = harness.search(study.config_file, PROMPTS[query_id][0], weights=weights).results

@@ -183,6 +183,16 @@ def test_the_example_from_start_to_finish(examples: Path, capfd: pytest.CaptureF
     assert f"analyzer {weights['analyzer']}" in json.dumps(notes) and f"at most {weights['chunk_size']}" in json.dumps(notes)
 
 
+def test_overlaps_alone_may_be_searched_and_none_is_one(examples: Path) -> None:
+    data = chunk_config(search={"trials": 6, "space": {**WEIGHT, "chunk_overlap": [0, 60]}})
+    config = parse_config(data)
+    assert set(read_data(config).cuts) == {(400, 0), (400, 60)}
+    folder = harness.tune(config).folder
+    assert {row["chunk_overlap"] for row in rows_of(folder)} == {"0", "60"}
+    assert summary_of(folder)["pick"]["params"]["chunk_overlap"] in (0, 60)
+    assert run(["reproduce", "indexes"]) == 0
+
+
 @pytest.mark.parametrize("sampler", ["exact", "bruteforce", "random", "tpe", "nsgaii"])
 def test_every_sampler_draws_indexes(sampler: str, write_config: Write) -> None:
     search = {"trials": 12, "sampler": sampler, "space": {"analyzer": ["simple", "english"], "variant": ["okapi", "lucene"]}}

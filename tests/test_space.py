@@ -92,7 +92,7 @@ def test_a_real_range_without_a_step_is_its_ends_its_middle_and_the_top_level_va
 
 def test_what_the_space_does_not_name_has_the_top_level_value() -> None:
     config = configure({"semantic_weight": {"low": 0, "high": 1}}, fusion="zscore", rrf_k=7, depth=33, keyword={"k1": 0.9})
-    assert [space_values(config, name) for name in DISCRETE] == [["zscore"], [7], [33], [0.9], [0.75], *[[""]] * 3, *[[0]] * 2]
+    assert [space_values(config, name) for name in DISCRETE] == [["zscore"], [7], [33], [0.9], [0.75], *[[""]] * 3, [0], [-1]]
 
 
 def test_fixed_values_and_the_grid_share_the_space_between_them() -> None:

@@ -68,7 +68,7 @@ def describe_keyword(stored: Stored, params: Params) -> str:
     if keyword.fields is not None:
         over = " and ".join(f"{name} ({weight} times)" for name, weight in keyword.fields if weight)
     chunks = f", chunks of at most {params.chunk_size}" if params.chunk_size else ""
-    chunks += f" with an overlap of {params.chunk_overlap}" if params.chunk_overlap else ""
+    chunks += f" with an overlap of {params.chunk_overlap}" if params.chunk_overlap > 0 else ""
     return f"BM25 ({keyword.variant}, k1 {params.k1:g}, b {params.b:g}, analyzer {keyword.analyzer}) over {over}{chunks}"
 
 

@@ -106,12 +106,15 @@ def weights_to_run(judged: Judged, config: Config) -> tuple[Params, dict[str, An
     return params, {"decision": decision, "interval": list(judged.pick.interval)}
 
 
+NOT_SEARCHED = Params()  # what an index parameter is where the space does not name it
+
+
 def params_as_dict(params: Params) -> dict[str, Any]:
     """Every parameter by name; `rrf_k` only where it counts."""
     data = dict(vars(params))
     if params.fusion not in RANK_FUSIONS:
         data.pop("rrf_k")
-    return {name: value for name, value in data.items() if value or name not in INDEX_PARAMS}
+    return {name: value for name, value in data.items() if name not in INDEX_PARAMS or value != getattr(NOT_SEARCHED, name)}
 
 
 def summarize_judgement(judged: Judged, prepared: Prepared, systems: Sequence[System]) -> dict[str, Any]:
